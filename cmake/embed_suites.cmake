@@ -1,0 +1,12 @@
+# Writes OUTPUT: a C++ file that holds the text of every suite in FILES, found by its stem.
+set(text "// Generated from suites/*.toml.\n#include \"gemm/builtin_suites.hpp\"\n\nnamespace thresher {\n\n")
+string(APPEND text "const BuiltinSuite kBuiltinSuites[] = {\n")
+set(count 0)
+foreach(file IN LISTS FILES)
+  get_filename_component(stem ${file} NAME_WE)
+  file(READ ${file} body)
+  string(APPEND text "{\"${stem}\", R\"suite(${body})suite\"},\n")
+  math(EXPR count "${count} + 1")
+endforeach()
+string(APPEND text "};\nconst int kBuiltinSuiteCount = ${count};\n\n}  // namespace thresher\n")
+file(WRITE ${OUTPUT} "${text}")

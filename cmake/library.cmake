@@ -1,0 +1,52 @@
+# The library: one static archive, made of one object library per folder of src/ so that the arrows
+# of ARCHITECTURE.md stay visible.
+find_package(Threads REQUIRED)
+
+function(thresher_folder name)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+  add_library(thresher_${name} OBJECT ${sources})
+  target_include_directories(thresher_${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
+  target_link_libraries(thresher_${name} PRIVATE thresher_flags)
+endfunction()
+
+thresher_folder(nvfp4)
+thresher_folder(gemm)
+thresher_folder(cpu)
+thresher_folder(engine)
+
+# Each body of the CPU kernels is one file compiled for its instruction set; nothing else may be, or
+# the linker could pick an inline function that the machine at hand cannot execute.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  function(thresher_body_flags)
+    cmake_parse_arguments(arg "" "ISA" "FLAGS" ${ARGN})
+    file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cpu/*_${arg_ISA}.cpp)
+    set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS "${arg_FLAGS}")
+  endfunction()
+  set(avx2 -mavx2 -mfma -mf16c)
+  set(avx512 ${avx2} -mavx512f -mavx512bw -mavx512vl -mavx512dq -mprefer-vector-width=512)
+  thresher_body_flags(ISA avx2 FLAGS ${avx2})
+  thresher_body_flags(ISA avx512 FLAGS ${avx512})
+  thresher_body_flags(ISA avx512vnni FLAGS ${avx512} -mavx512vnni)
+  thresher_body_flags(ISA amx FLAGS ${avx512} -mamx-tile -mamx-bf16)
+endif()
+
+# Suite files travel inside the binary, so that it can be copied alone.
+file(GLOB suite_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/suites/*.toml)
+set(builtin_suites ${PROJECT_BINARY_DIR}/builtin_suites.cpp)
+add_custom_command(
+  OUTPUT ${builtin_suites}
+  COMMAND ${CMAKE_COMMAND} -DOUTPUT=${builtin_suites} "-DFILES=${suite_files}"
+          -P ${PROJECT_SOURCE_DIR}/cmake/embed_suites.cmake
+  DEPENDS ${suite_files} ${PROJECT_SOURCE_DIR}/cmake/embed_suites.cmake
+  VERBATIM)
+target_sources(thresher_gemm PRIVATE ${builtin_suites})
+
+add_library(thresher STATIC
+  $<TARGET_OBJECTS:thresher_nvfp4> $<TARGET_OBJECTS:thresher_gemm>
+  $<TARGET_OBJECTS:thresher_cpu> $<TARGET_OBJECTS:thresher_engine>)
+add_library(thresher::thresher ALIAS thresher)
+target_include_directories(thresher PUBLIC
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+target_compile_features(thresher PUBLIC cxx_std_20)
+target_link_libraries(thresher PUBLIC Threads::Threads)
