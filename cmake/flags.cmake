@@ -1,13 +1,41 @@
-# Flags every target of ours is built with, gathered in one interface target.
+# Flags our targets are built with, gathered in interface targets.
+
+# For code that may see the public headers only, such as the examples.
+add_library(thresher_warnings INTERFACE)
+target_compile_options(thresher_warnings INTERFACE
+  -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion)
+if(THRESHER_WERROR)
+  target_compile_options(thresher_warnings INTERFACE -Werror)
+endif()
+
+# For everything under src/, tests/ and bench/.
 add_library(thresher_flags INTERFACE)
 target_include_directories(thresher_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
-target_compile_options(thresher_flags INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion)
-if(THRESHER_WERROR)
-  target_compile_options(thresher_flags INTERFACE -Werror)
-endif()
-# Debian's fmt ships as a shared library; header-only keeps our binary copyable.
+target_link_libraries(thresher_flags INTERFACE thresher_warnings)
+
+# Other people's libraries come as headers only. Debian's own CMake targets for them would link
+# shared libraries, and our binary must run where nothing can be installed.
 target_compile_definitions(thresher_flags INTERFACE FMT_HEADER_ONLY)
+function(thresher_require_header header debian_package)
+  string(MAKE_C_IDENTIFIER "THRESHER_DIR_OF_${header}" directory)
+  find_path(${directory} ${header})
+  mark_as_advanced(${directory})
+  if(NOT ${directory})
+    message(FATAL_ERROR "<${header}> not found. Debian has it in ${debian_package}.")
+  endif()
+  target_include_directories(thresher_flags SYSTEM INTERFACE ${${directory}})
+endfunction()
+
+thresher_require_header(fmt/format.h libfmt-dev)
+thresher_require_header(toml++/toml.h libtomlplusplus-dev)
+if(THRESHER_TOOLS)
+  thresher_require_header(CLI/CLI.hpp libcli11-dev)
+  thresher_require_header(nlohmann/json.hpp nlohmann-json3-dev)
+endif()
+
+# Sanitizers instrument every object of a process or are useless, so they are no target's choice.
 if(THRESHER_SANITIZE)
-  add_compile_options(-fsanitize=${THRESHER_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_compile_options(
+    -fsanitize=${THRESHER_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${THRESHER_SANITIZE})
 endif()

@@ -1,7 +1,9 @@
-# One test binary per folder of tests/, each test case its own CTest entry.
+# Everything CTest runs. A test that cannot run here is reported as skipped, never as passed:
+# gtest_discover_tests turns GTEST_SKIP into that, scripts exit with 77.
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
+# One test binary per folder of tests/, each test case its own CTest entry.
 file(GLOB support_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/*.cpp)
 
 function(thresher_test_folder name)
@@ -14,7 +16,10 @@ function(thresher_test_folder name)
   target_compile_definitions(${name}_tests PRIVATE
     THRESHER_SOURCE_DIR="${PROJECT_SOURCE_DIR}" THRESHER_BINARY_DIR="${PROJECT_BINARY_DIR}")
   target_link_libraries(${name}_tests PRIVATE ${ARGN} thresher_flags GTest::gtest_main)
-  gtest_discover_tests(${name}_tests TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 120)
+  # Listing the cases runs the binary. Doing that when CTest starts, not when the binary is linked,
+  # keeps a crash at start-up a failed test and lets ./run choose the process's surroundings.
+  gtest_discover_tests(${name}_tests TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST
+                       DISCOVERY_TIMEOUT 120)
 endfunction()
 
 thresher_test_folder(nvfp4 thresher)
@@ -24,4 +29,51 @@ thresher_test_folder(engine thresher)
 if(THRESHER_TOOLS)
   thresher_test_folder(referee thresher_tools)
   thresher_test_folder(cli thresher_tools)
+endif()
+
+# Our number formats against somebody else's. The interpreter is looked up when the test runs, so
+# that the packages ./run puts into build/venv count at once.
+add_executable(dump_encodings ${PROJECT_SOURCE_DIR}/tests/nvfp4/dump_encodings.cpp)
+target_link_libraries(dump_encodings PRIVATE thresher thresher_flags)
+add_test(NAME nvfp4.ml_dtypes
+         COMMAND ${CMAKE_COMMAND} -E env
+                 --modify PATH=path_list_prepend:${PROJECT_SOURCE_DIR}/build/venv/bin
+                 python3 ${PROJECT_SOURCE_DIR}/tests/nvfp4/ml_dtypes_check.py
+                 $<TARGET_FILE:dump_encodings>)
+set_tests_properties(nvfp4.ml_dtypes PROPERTIES SKIP_RETURN_CODE 77)
+
+# A public header must compile alone; the C one as C and as C++. Breaking that breaks the build.
+file(GLOB public_headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include
+     ${PROJECT_SOURCE_DIR}/include/thresher/*.hpp ${PROJECT_SOURCE_DIR}/include/thresher/*.h)
+add_library(header_check OBJECT)
+target_link_libraries(header_check PRIVATE thresher thresher_warnings)
+foreach(header IN LISTS public_headers)
+  set(languages cpp)
+  if(header MATCHES "\\.h$")
+    set(languages c cpp)
+  endif()
+  foreach(language IN LISTS languages)
+    set(source ${PROJECT_BINARY_DIR}/header_check/${header}.${language})
+    file(CONFIGURE OUTPUT ${source} CONTENT "#include \"${header}\"\n")
+    target_sources(header_check PRIVATE ${source})
+  endforeach()
+endforeach()
+
+# Examples see what a user sees: the library and its public headers.
+file(GLOB examples CONFIGURE_DEPENDS
+     ${PROJECT_SOURCE_DIR}/examples/*.cpp ${PROJECT_SOURCE_DIR}/examples/*.c)
+foreach(source IN LISTS examples)
+  get_filename_component(stem ${source} NAME_WE)
+  add_executable(example_${stem} ${source})
+  target_link_libraries(example_${stem} PRIVATE thresher thresher_warnings)
+  add_test(NAME example.${stem} COMMAND example_${stem})
+endforeach()
+
+# The installed package, used by a project of its own. Not under a sanitizer: the consumer would need
+# the same one, and nobody installs such a build.
+if(THRESHER_INSTALL AND THRESHER_TOOLS AND NOT THRESHER_SANITIZE)
+  add_test(NAME install.consumer
+           COMMAND ${CMAKE_COMMAND} -DBUILD_DIR=${PROJECT_BINARY_DIR}
+                   -DGENERATOR=${CMAKE_GENERATOR} -DCOMPILER=${CMAKE_CXX_COMPILER}
+                   -P ${PROJECT_SOURCE_DIR}/tests/install/check.cmake)
 endif()

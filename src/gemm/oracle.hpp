@@ -3,18 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "gemm/inputs.hpp"
 #include "thresher/problem.hpp"
 
 namespace thresher {
-
-// One product A*B^T at (row, column), scales and alpha applied, and the sum of the absolute terms
-// that the error bound needs.
-struct ExactSum {
-  double value = 0;
-  double magnitude = 0;
-};
 
 struct Expected {
   double value = 0;  // before rounding to the output type
@@ -24,8 +19,20 @@ struct Expected {
 Expected oracle(const Problem& problem, const GroupInputs& inputs, std::int64_t group_index,
                 std::int64_t row, std::int64_t column);
 
-// The bits a result must have when all sums are exact in FP32: `value` rounded once, to nearest even,
-// to the output type, in the low bits.
+// The same in three steps, for those who check many elements and want to decode each row once. Rows
+// are decoded exactly; global scales are not in them.
+struct WeightRows {
+  std::vector<float> b;     // gemm's weights, dual's gate
+  std::vector<float> b_up;  // dual only
+};
+std::vector<float> activation_row(const Problem& problem, const GroupInputs& inputs,
+                                  std::int64_t k_elements, std::int64_t row);
+WeightRows weight_rows(const Problem& problem, const GroupInputs& inputs, std::int64_t column);
+Expected oracle_of_rows(const Problem& problem, const GroupInputs& inputs, std::span<const float> a,
+                        const WeightRows& weights);
+
+// The bits a result must have when all sums are exact in FP32: `value` rounded once, to nearest
+// even, to the output type, in the low bits.
 std::uint32_t round_to_output(double value, Output output);
 
 // The number that output bits stand for.

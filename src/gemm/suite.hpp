@@ -2,6 +2,7 @@
 // A suite: a named list of problems in a TOML file. docs/suites.md documents the file format.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -16,6 +17,8 @@ struct Suite {
   std::string description;
   std::vector<Problem> problems;
 };
+
+inline constexpr std::size_t kSuiteBytesMax = std::size_t{1} << 20;
 
 // `source_name` stands in messages, which read "source_name:line:column: what is wrong".
 Suite parse_suite(std::string_view toml, std::string_view source_name);

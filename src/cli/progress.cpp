@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/progress.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "cli/terminal.hpp"
+
+namespace thresher::cli {
+namespace {
+
+constexpr auto kSilence = std::chrono::seconds(2);
+constexpr auto kRedrawInterval = std::chrono::milliseconds(100);
+constexpr std::size_t kLineWidth = 79;
+
+}  // namespace
+
+Progress::Progress(std::int64_t step_count)
+    : shown_(is_terminal(stderr)), step_count_(step_count), next_draw_(Clock::now() + kSilence) {}
+
+void Progress::begin_step(std::string_view what) {
+  ++step_index_;
+  const Clock::time_point now = Clock::now();
+  if (!shown_ || now < next_draw_) return;
+  next_draw_ = now + kRedrawInterval;
+  drawn_ = true;
+  const std::string line = fmt::format("[{}/{}] {}", step_index_, step_count_, what);
+  fmt::print(stderr, "\r\033[K{}", line.substr(0, kLineWidth));
+  std::fflush(stderr);
+}
+
+void Progress::clear() {
+  if (!drawn_) return;
+  fmt::print(stderr, "\r\033[K");
+  std::fflush(stderr);
+  drawn_ = false;
+}
+
+}  // namespace thresher::cli

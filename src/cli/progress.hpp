@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// One line on stderr that says how far a long command is. Only on a terminal, only after two seconds,
+// and gone at the end.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace thresher::cli {
+
+class Progress {
+ public:
+  explicit Progress(std::int64_t step_count);
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  ~Progress() { clear(); }
+
+  // A step begins; the ones before it are done.
+  void begin_step(std::string_view what);
+
+  // Takes the line away before something else is written; the next step brings it back.
+  void clear();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  const bool shown_;
+  const std::int64_t step_count_;
+  std::int64_t step_index_ = 0;
+  Clock::time_point next_draw_;
+  bool drawn_ = false;
+};
+
+}  // namespace thresher::cli

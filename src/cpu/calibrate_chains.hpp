@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Independent chains of one instruction, kept in registers. Included only by the calibrate_*.cpp
+// files that are compiled for an instruction set; everything has internal linkage so that no other
+// file can link to it.
+#pragma once
+
+#include <cstdint>
+
+namespace thresher::cpu {
+namespace {
+
+// The slowest machine here needs 5 cycles of latency x 2 per cycle = 10 chains; 12 chains and their
+// operands fit 16 registers.
+constexpr int kChainCount = 12;
+
+// Makes the compiler believe that a value changes, so that it neither merges chains nor hoists
+// work.
+template <typename Vector>
+void keep(Vector& value) {
+  asm volatile("" : "+v"(value));
+}
+
+template <typename Vector, typename Step>
+void run_chains(Vector start, std::int64_t iteration_count, Step step) {
+  Vector chains[kChainCount];
+#pragma GCC unroll 12
+  for (int c = 0; c < kChainCount; ++c) chains[c] = start;
+  for (std::int64_t i = 0; i < iteration_count; ++i) {
+#pragma GCC unroll 12
+    for (int c = 0; c < kChainCount; ++c) {
+      Vector next = step(chains[c]);
+      keep(next);
+      chains[c] = next;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace thresher::cpu

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/packed_weights.hpp"
+
+namespace thresher::cpu {
+
+PackedWeights pack_weights(const Nvfp4View& b, const Nvfp4View* up, Pool& pool) {
+  PackedWeights weights;
+  weights.op = up == nullptr ? Op::kGemm : Op::kDual;
+  weights.n = b.rows;
+  weights.k_elements = b.k_elements;
+  weights.global_scale = b.global_scale;
+  weights.global_scale_up = up == nullptr ? 1.0f : up->global_scale;
+  const std::int64_t panels = panel_count(b.rows);
+  weights.pages = Pages(static_cast<std::size_t>(panels * weights.matrix_count()) *
+                        panel_bytes(b.k_elements));
+  pool.for_each(panels, [&](std::int64_t index, int) {
+    pack_panel(b, index, weights.panel(index, 0));
+    if (up != nullptr) pack_panel(*up, index, weights.panel(index, 1));
+  });
+  return weights;
+}
+
+Nvfp4Matrix unpack_weights(const PackedWeights& weights, int matrix) {
+  Nvfp4Matrix b;
+  b.rows = weights.n;
+  b.k_elements = weights.k_elements;
+  b.global_scale = matrix == 0 ? weights.global_scale : weights.global_scale_up;
+  b.codes.resize(static_cast<std::size_t>(b.rows * b.k_elements / 2));
+  b.scales.resize(static_cast<std::size_t>(b.rows * b.k_elements / kBlockElements));
+  for (std::int64_t index = 0; index < panel_count(b.rows); ++index) {
+    unpack_panel(weights.panel(index, matrix), index, b);
+  }
+  return b;
+}
+
+}  // namespace thresher::cpu

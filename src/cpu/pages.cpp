@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/pages.hpp"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <cstdlib>
+
+#include "thresher/error.hpp"
+
+namespace thresher::cpu {
+namespace {
+
+constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
+constexpr std::size_t kAlignmentBytes = 64;
+
+std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+}  // namespace
+
+Pages::Pages(std::size_t bytes) : bytes_(bytes) {
+  const bool huge = bytes >= kHugePageBytes;
+  const std::size_t alignment = huge ? kHugePageBytes : kAlignmentBytes;
+  const std::size_t rounded = round_up(bytes == 0 ? 1 : bytes, alignment);
+  memory_.reset(static_cast<std::uint8_t*>(std::aligned_alloc(alignment, rounded)));
+  if (memory_ == nullptr) throw Error(fmt::format("cannot allocate {} bytes of memory", bytes));
+  // Advice only: where it is refused, ordinary pages do.
+  if (huge) madvise(memory_.get(), rounded, MADV_HUGEPAGE);
+}
+
+void Pages::Free::operator()(std::uint8_t* memory) const { std::free(memory); }
+
+}  // namespace thresher::cpu

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Large, aligned, owned memory. Weights stream from DRAM at full speed only through 2 MiB pages, so
+// allocations of that size ask for them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace thresher::cpu {
+
+class Pages {
+ public:
+  Pages() = default;
+  // 64-byte aligned at least; contents are indeterminate. Throws Error when there is no memory.
+  explicit Pages(std::size_t bytes);
+
+  std::uint8_t* data() const { return memory_.get(); }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  struct Free {
+    void operator()(std::uint8_t* memory) const;
+  };
+  std::unique_ptr<std::uint8_t, Free> memory_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace thresher::cpu

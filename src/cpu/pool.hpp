@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pool of threads that is created once. run() makes every thread, the caller among them, execute one
+// function; it allocates nothing. One run() at a time: the engine takes turns.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+namespace thresher::cpu {
+
+class Pool {
+ public:
+  explicit Pool(int thread_count);
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+  ~Pool();
+
+  int thread_count() const { return static_cast<int>(workers_.size()) + 1; }
+
+  // work(thread_index) on every thread; returns when all have returned. `work` must not throw.
+  template <class Work>
+  void run(const Work& work) {
+    dispatch([](const void* context, int index) { (*static_cast<const Work*>(context))(index); },
+             &work);
+  }
+
+  // work(index) for every index below `count`, taken by whichever thread is free.
+  template <class Work>
+  void for_each(std::int64_t count, const Work& work) {
+    std::atomic<std::int64_t> next{0};
+    run([&](int thread_index) {
+      for (std::int64_t i = next.fetch_add(1, std::memory_order_relaxed); i < count;
+           i = next.fetch_add(1, std::memory_order_relaxed)) {
+        work(i, thread_index);
+      }
+    });
+  }
+
+ private:
+  using Function = void (*)(const void* context, int thread_index);
+
+  void dispatch(Function function, const void* context);
+  void work(int thread_index);
+
+  std::vector<std::thread> workers_;
+  Function function_ = nullptr;
+  const void* context_ = nullptr;
+  bool stop_ = false;
+  // Bumped to start a run; a worker that has seen epoch e waits for e + 1.
+  alignas(64) std::atomic<std::uint32_t> epoch_{0};
+  alignas(64) std::atomic<std::uint32_t> busy_{0};
+};
+
+// Tells the core that this is a spin, so that its sibling thread gets the execution units.
+inline void spin_pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace thresher::cpu

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/run.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "assert.hpp"
+#include "cpu/ring.hpp"
+
+namespace thresher::cpu {
+namespace {
+
+// Which product a pass computes. Fused dual and gemm need one pass.
+enum class Pass : std::uint8_t { kOnly, kGate, kUp };
+
+// One unit of work inside a task: up to two panels of weights against all row tiles of the task.
+struct Unit {
+  const Task* task = nullptr;
+  std::int64_t first_panel = 0;  // of C
+  int panel_count = 0;           // panels of C
+  int weight_panel_count = 0;    // panels of weights: 2 for a fused dual unit
+  const std::uint8_t* panels[kTilePanelsMax] = {nullptr, nullptr};
+};
+
+class Runner {
+ public:
+  Runner(const CpuPlan& plan, std::span<const GroupBuffers> buffers, std::uint8_t* workspace)
+      : plan_(plan), kernels_(*plan.kernels), buffers_(buffers), workspace_(workspace) {}
+
+  std::int64_t pack(std::int64_t tile_index) const;
+  void compute(const Task& task, Pass pass, int thread_index) const;
+
+  // roles=split: the two halves of a pair of threads walk the same tasks.
+  void decode_tasks(std::span<const Task> tasks, int pair, int pair_count, Pass pass,
+                    Ring& ring) const;
+  void multiply_tasks(std::span<const Task> tasks, int pair, int pair_count, Pass pass,
+                      Ring& ring) const;
+
+ private:
+  template <class Work>
+  void for_each_unit(const Task& task, Pass pass, const Work& work) const;
+  template <class Work>
+  void for_each_chunk(const Task& task, const Work& work) const;
+
+  const GroupPlan& group(const Task& task) const {
+    return plan_.groups[static_cast<std::size_t>(task.group_index)];
+  }
+  const RowTile& row_tile(const Task& task, int index) const {
+    return plan_.row_tiles[static_cast<std::size_t>(task.first_row_tile + index)];
+  }
+  std::uint8_t* scratch(int thread_index) const {
+    return workspace_ + plan_.scratch_offset +
+           plan_.scratch_bytes * static_cast<std::size_t>(thread_index);
+  }
+  float* sums(int thread_index) const { return reinterpret_cast<float*>(scratch(thread_index)); }
+  std::uint8_t* decoded(int thread_index, int slot) const {
+    const std::size_t slot_bytes =
+        (plan_.scratch_bytes - plan_.sums_bytes) / (plan_.variant.roles == Roles::kSplit ? kRingSlots : 1);
+    return scratch(thread_index) + plan_.sums_bytes + slot_bytes * static_cast<std::size_t>(slot);
+  }
+
+  void direct_unit(const Unit& unit, Pass pass, float* sums) const;
+  void decode_chunk(const Unit& unit, std::int64_t first, std::int64_t count,
+                    std::uint8_t* out) const;
+  void multiply_chunk(const Unit& unit, Pass pass, std::int64_t first, std::int64_t count,
+                      const std::uint8_t* decoded, float* sums) const;
+  void finish(const Unit& unit, Pass pass, const RowTile& tile, const float* sums) const;
+
+  const CpuPlan& plan_;
+  const Kernels& kernels_;
+  std::span<const GroupBuffers> buffers_;
+  std::uint8_t* workspace_;
+};
+
+std::int64_t Runner::pack(std::int64_t tile_index) const {
+  const RowTile& tile = plan_.row_tiles[static_cast<std::size_t>(tile_index)];
+  const GroupBuffers& buffers = buffers_[static_cast<std::size_t>(tile.group_index)];
+  const std::int64_t k = buffers.weights->k_elements;
+  ActivationRows rows{.row_count = tile.row_count, .k_elements = k};
+  if (buffers.a16 != nullptr) {
+    rows.values = buffers.a16 + tile.first_row * k;
+  } else {
+    rows.codes = buffers.a_codes + tile.first_row * (k / 2);
+    rows.scales = buffers.a_scales + tile.first_row * (k / kBlockElements);
+  }
+  return kernels_.pack(rows, workspace_ + tile.activation_offset);
+}
+
+template <class Work>
+void Runner::for_each_unit(const Task& task, Pass pass, const Work& work) const {
+  const GroupBuffers& buffers = buffers_[static_cast<std::size_t>(task.group_index)];
+  const int step = plan_.unit_panels();
+  for (std::int64_t offset = 0; offset < task.panel_count; offset += step) {
+    Unit unit{.task = &task, .first_panel = task.first_panel + offset};
+    unit.panel_count = static_cast<int>(std::min<std::int64_t>(step, task.panel_count - offset));
+    if (plan_.op == Op::kDual && pass == Pass::kOnly) {
+      unit.weight_panel_count = 2;
+      for (int matrix = 0; matrix < 2; ++matrix) {
+        unit.panels[matrix] = buffers.weights->panel(unit.first_panel, matrix);
+      }
+    } else {
+      unit.weight_panel_count = unit.panel_count;
+      for (int i = 0; i < unit.panel_count; ++i) {
+        unit.panels[i] = buffers.weights->panel(unit.first_panel + i, pass == Pass::kUp ? 1 : 0);
+      }
+    }
+    work(unit);
+  }
+}
+
+template <class Work>
+void Runner::for_each_chunk(const Task& task, const Work& work) const {
+  const std::int64_t chunk = plan_.variant.chunk_elements / kSuperblockElements;
+  const std::int64_t total = group(task).superblock_count;
+  for (std::int64_t first = 0; first < total; first += chunk) {
+    work(first, std::min(chunk, total - first));
+  }
+}
+
+void Runner::compute(const Task& task, Pass pass, int thread_index) const {
+  for_each_unit(task, pass, [&](const Unit& unit) {
+    if (!group(task).decode_panels) return direct_unit(unit, pass, sums(thread_index));
+    for_each_chunk(task, [&](std::int64_t first, std::int64_t count) {
+      decode_chunk(unit, first, count, decoded(thread_index, 0));
+      multiply_chunk(unit, pass, first, count, decoded(thread_index, 0), sums(thread_index));
+    });
+  });
+}
+
+void Runner::direct_unit(const Unit& unit, Pass pass, float* sums) const {
+  const int step = std::min(plan_.tile_panels, unit.weight_panel_count);
+  for (int index = 0; index < unit.task->row_tile_count; ++index) {
+    const RowTile& tile = row_tile(*unit.task, index);
+    TileArgs args{.activations = workspace_ + tile.activation_offset,
+                  .row_count = tile.row_count,
+                  .superblock_count = group(*unit.task).superblock_count};
+    // The first row tile brings the panels into cache; the others find them there.
+    if (index == 0) args.prefetch_bytes = std::int64_t{plan_.variant.stages} * kSuperblockBytes;
+    const TileFunction multiply = kernels_.direct_tile(tile.row_count, step);
+    for (int panel = 0; panel < unit.weight_panel_count; panel += step) {
+      for (int i = 0; i < step; ++i) args.panels[i] = unit.panels[panel + i];
+      args.sums = sums + panel * kPanelColumns;
+      multiply(args);
+    }
+    finish(unit, pass, tile, sums);
+  }
+}
+
+void Runner::decode_chunk(const Unit& unit, std::int64_t first, std::int64_t count,
+                          std::uint8_t* out) const {
+  const int step = std::min(plan_.tile_panels, unit.weight_panel_count);
+  for (int panel = 0; panel < unit.weight_panel_count; panel += step) {
+    const std::uint8_t* panels[kTilePanelsMax] = {nullptr, nullptr};
+    for (int i = 0; i < step; ++i) panels[i] = unit.panels[panel + i] + first * kSuperblockBytes;
+    kernels_.decode(panels, step, count, out);
+    out += kernels_.decoded_bytes(step, count);
+  }
+}
+
+void Runner::multiply_chunk(const Unit& unit, Pass pass, std::int64_t first, std::int64_t count,
+                            const std::uint8_t* decoded, float* sums) const {
+  const int step = std::min(plan_.tile_panels, unit.weight_panel_count);
+  const bool last = first + count == group(*unit.task).superblock_count;
+  for (int index = 0; index < unit.task->row_tile_count; ++index) {
+    const RowTile& tile = row_tile(*unit.task, index);
+    TileArgs args{.activations = workspace_ + tile.activation_offset +
+                                 kernels_.activation_bytes(tile.row_count, first),
+                  .row_count = tile.row_count,
+                  .superblock_count = count,
+                  .add = first > 0};
+    const TileFunction multiply = kernels_.decoded_tile(tile.row_count, step);
+    for (int panel = 0; panel < unit.weight_panel_count; panel += step) {
+      args.panels[0] = decoded + kernels_.decoded_bytes(panel, count);
+      args.sums = sums + panel * kPanelColumns;
+      multiply(args);
+    }
+    if (last) finish(unit, pass, tile, sums);
+    sums += tile.row_count * kSumColumns;
+  }
+}
+
+void Runner::finish(const Unit& unit, Pass pass, const RowTile& tile, const float* sums) const {
+  const GroupPlan& planned = group(*unit.task);
+  const GroupBuffers& buffers = buffers_[static_cast<std::size_t>(unit.task->group_index)];
+  const std::int64_t column = unit.first_panel * kPanelColumns;
+  const std::int64_t columns =
+      std::min<std::int64_t>(std::int64_t{unit.panel_count} * kPanelColumns, planned.n - column);
+  FinishArgs args{.sums = sums,
+                  .row_count = tile.row_count,
+                  .column_count = static_cast<int>(columns),
+                  .factor = buffers.factor * kernels_.unit,
+                  .factor_up = buffers.factor_up * kernels_.unit,
+                  .streaming = plan_.variant.store == Store::kStreaming};
+  float* gate = reinterpret_cast<float*>(workspace_ + planned.gate_offset) +
+                tile.first_row * planned.n + column;
+  if (pass == Pass::kGate) {
+    args.c = gate;
+    args.c_stride_elements = planned.n;
+    return plan_.body->finish_gemm[static_cast<int>(Output::kFp32)](args);
+  }
+  const std::int64_t c_offset = tile.first_row * buffers.c_stride_elements + column;
+  args.c = static_cast<std::uint8_t*>(buffers.c) + c_offset * bytes_per_element(plan_.output);
+  args.c_stride_elements = buffers.c_stride_elements;
+  const int output = static_cast<int>(plan_.output);
+  if (pass == Pass::kUp) {
+    args.gate = gate;
+    args.gate_stride_elements = planned.n;
+    return plan_.body->finish_second_pass[output](args);
+  }
+  if (plan_.op == Op::kDual) return plan_.body->finish_dual[output](args);
+  plan_.body->finish_gemm[output](args);
+}
+
+void Runner::decode_tasks(std::span<const Task> tasks, int pair, int pair_count, Pass pass,
+                          Ring& ring) const {
+  for (std::size_t i = static_cast<std::size_t>(pair); i < tasks.size();
+       i += static_cast<std::size_t>(pair_count)) {
+    for_each_unit(tasks[i], pass, [&](const Unit& unit) {
+      for_each_chunk(tasks[i], [&](std::int64_t first, std::int64_t count) {
+        decode_chunk(unit, first, count, decoded(2 * pair, ring.wait_for_free_slot()));
+        ring.publish();
+      });
+    });
+  }
+}
+
+void Runner::multiply_tasks(std::span<const Task> tasks, int pair, int pair_count, Pass pass,
+                            Ring& ring) const {
+  for (std::size_t i = static_cast<std::size_t>(pair); i < tasks.size();
+       i += static_cast<std::size_t>(pair_count)) {
+    for_each_unit(tasks[i], pass, [&](const Unit& unit) {
+      for_each_chunk(tasks[i], [&](std::int64_t first, std::int64_t count) {
+        const std::uint8_t* chunk = decoded(2 * pair, ring.wait_for_full_slot());
+        multiply_chunk(unit, pass, first, count, chunk, sums(2 * pair + 1));
+        ring.release();
+      });
+    });
+  }
+}
+
+// Threads 2p and 2p + 1 are pair p; a thread left over has nothing to do.
+void run_pairs(const Runner& runner, std::span<const Task> tasks, Pass pass, Pool& pool) {
+  constexpr int kPairsMax = 256;
+  const int pair_count = std::min(pool.thread_count() / 2, kPairsMax);
+  Ring rings[kPairsMax];
+  pool.run([&](int thread_index) {
+    const int pair = thread_index / 2;
+    if (pair >= pair_count) return;
+    if (thread_index % 2 == 0) {
+      runner.decode_tasks(tasks, pair, pair_count, pass, rings[pair]);
+    } else {
+      runner.multiply_tasks(tasks, pair, pair_count, pass, rings[pair]);
+    }
+  });
+}
+
+void run_tasks(const CpuPlan& plan, const Runner& runner, std::span<const Task> tasks, Pool& pool) {
+  const auto run_pass = [&](Pass pass) {
+    if (tasks.empty()) return;
+    if (plan.variant.roles == Roles::kSplit) return run_pairs(runner, tasks, pass, pool);
+    pool.for_each(static_cast<std::int64_t>(tasks.size()),
+                  [&](std::int64_t index, int thread_index) {
+                    runner.compute(tasks[static_cast<std::size_t>(index)], pass, thread_index);
+                  });
+  };
+  if (!plan.two_pass()) return run_pass(Pass::kOnly);
+  run_pass(Pass::kGate);
+  run_pass(Pass::kUp);
+}
+
+// Packs every row tile; returns tile index * kTileStride + position of the first NaN scale, or a
+// number past all of them.
+constexpr std::int64_t kTileStride = std::int64_t{1} << 32;
+constexpr std::int64_t kNowhere = std::numeric_limits<std::int64_t>::max();
+
+std::int64_t pack_activations(const CpuPlan& plan, const Runner& runner, Pool& pool) {
+  std::atomic<std::int64_t> first_nan{kNowhere};
+  pool.for_each(static_cast<std::int64_t>(plan.row_tiles.size()), [&](std::int64_t index, int) {
+    const std::int64_t position = runner.pack(index);
+    if (position == kNoNan) return;
+    const std::int64_t found = index * kTileStride + position;
+    std::int64_t known = first_nan.load();
+    while (found < known && !first_nan.compare_exchange_weak(known, found)) {
+    }
+  });
+  return first_nan.load();
+}
+
+}  // namespace
+
+NanScale run(const CpuPlan& plan, std::span<const GroupBuffers> buffers, std::uint8_t* workspace,
+             Pool& pool) {
+  THRESHER_ASSERT(pool.thread_count() == plan.thread_count);
+  THRESHER_ASSERT(buffers.size() == plan.groups.size());
+  if (plan.tasks.empty()) return {};
+  const Runner runner(plan, buffers, workspace);
+  if (const std::int64_t nan = pack_activations(plan, runner, pool); nan != kNowhere) {
+    const RowTile& tile = plan.row_tiles[static_cast<std::size_t>(nan / kTileStride)];
+    const std::int64_t blocks =
+        buffers[static_cast<std::size_t>(tile.group_index)].weights->k_elements / kBlockElements;
+    return {.found = true,
+            .group_index = tile.group_index,
+            .row = tile.first_row + nan % kTileStride / blocks,
+            .block = nan % kTileStride % blocks};
+  }
+  const std::span<const Task> tasks(plan.tasks);
+  if (plan.variant.schedule == Schedule::kTogether) {
+    run_tasks(plan, runner, tasks, pool);
+  } else {
+    for (const GroupPlan& group : plan.groups) {
+      run_tasks(plan, runner, tasks.subspan(group.first_task, group.task_count), pool);
+    }
+  }
+  return {};
+}
+
+}  // namespace thresher::cpu

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks a plan: pack the activations of all groups, then compute the tiles of all groups.
+#pragma once
+
+#include <span>
+
+#include "cpu/packed_weights.hpp"
+#include "cpu/plan.hpp"
+#include "cpu/pool.hpp"
+
+namespace thresher::cpu {
+
+struct GroupBuffers {
+  const std::uint8_t* a_codes = nullptr;
+  const std::uint8_t* a_scales = nullptr;
+  const std::uint16_t* a16 = nullptr;
+  const PackedWeights* weights = nullptr;
+  void* c = nullptr;
+  std::int64_t c_stride_elements = 0;
+  float factor = 1.0f;     // alpha and global scales, without the kernels' unit
+  float factor_up = 1.0f;
+};
+
+// Where the first NaN activation scale stands, if there is one.
+struct NanScale {
+  bool found = false;
+  std::int64_t group_index = 0;
+  std::int64_t row = 0;
+  std::int64_t block = 0;
+};
+
+// Allocates nothing. `buffers` has one entry per group, and may be the table at the start of
+// `workspace`, which is plan.workspace_bytes long and 64-byte aligned. When a NaN scale is found nothing is written to any C.
+NanScale run(const CpuPlan& plan, std::span<const GroupBuffers> buffers, std::uint8_t* workspace,
+             Pool& pool);
+
+}  // namespace thresher::cpu

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/variant.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <limits>
+#include <span>
+
+#include "cpu/body.hpp"
+#include "thresher/error.hpp"
+
+namespace thresher::cpu {
+namespace {
+
+constexpr std::string_view kPrefix = "cpu_";
+
+// One row per knob: how to print it, how to read it, what it takes. Names and messages come from here.
+struct Knob {
+  std::string_view name;
+  std::string_view allowed;
+  std::string (*print)(const Variant&);
+  bool (*read)(std::string_view text, Variant& variant);
+};
+
+bool read_int(std::string_view text, int low, int high, int& out) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return false;
+  if (value < low || value > high) return false;
+  out = value;
+  return true;
+}
+
+// "12x16" as two numbers.
+bool read_pair(std::string_view text, int high, int& first, int& second) {
+  const std::size_t cross = text.find('x');
+  if (cross == std::string_view::npos) return false;
+  return read_int(text.substr(0, cross), 1, high, first) &&
+         read_int(text.substr(cross + 1), 1, high, second);
+}
+
+template <class Enum>
+bool read_word(std::string_view text, std::span<const std::string_view> words, Enum& out) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (text != words[i]) continue;
+    out = static_cast<Enum>(i);
+    return true;
+  }
+  return false;
+}
+
+template <class Enum>
+std::string word(Enum value, std::span<const std::string_view> words) {
+  return std::string(words[static_cast<std::size_t>(value)]);
+}
+
+// In the order of the enumerators.
+constexpr std::string_view kDecodeWords[] = {"by_rows", "direct", "panel"};
+constexpr std::string_view kScheduleWords[] = {"together", "sequence"};
+constexpr std::string_view kDualWords[] = {"fused", "two_pass"};
+constexpr std::string_view kStoreWords[] = {"plain", "streaming"};
+constexpr std::string_view kRolesWords[] = {"same", "split"};
+
+constexpr int kStagesMax = 64;
+constexpr int kChunkMax = 1 << 20;
+constexpr int kTaskMax = 1 << 20;
+
+bool read_tile(std::string_view text, Variant& v) {
+  return read_pair(text, kTileRowsMax, v.tile_rows, v.tile_columns) &&
+         (v.tile_columns == 16 || v.tile_columns == 32);
+}
+
+bool read_chunk(std::string_view text, Variant& v) {
+  return read_int(text, kSuperblockElements, kChunkMax, v.chunk_elements) &&
+         v.chunk_elements % kSuperblockElements == 0;
+}
+
+bool read_task(std::string_view text, Variant& v) {
+  return read_pair(text, kTaskMax, v.task_rows, v.task_columns) && v.task_columns % 32 == 0;
+}
+
+const Knob kKnobs[] = {
+    {"decode", "by_rows, direct or panel",
+     [](const Variant& v) { return word(v.decode, kDecodeWords); },
+     [](std::string_view text, Variant& v) { return read_word(text, kDecodeWords, v.decode); }},
+    {"tile", "ROWSxCOLUMNS with 1 to 32 rows and 16 or 32 columns",
+     [](const Variant& v) { return fmt::format("{}x{}", v.tile_rows, v.tile_columns); }, read_tile},
+    {"chunk", "a multiple of 64 up to 1048576",
+     [](const Variant& v) { return fmt::format("{}", v.chunk_elements); }, read_chunk},
+    {"stages", "0 to 64", [](const Variant& v) { return fmt::format("{}", v.stages); },
+     [](std::string_view text, Variant& v) { return read_int(text, 0, kStagesMax, v.stages); }},
+    {"task", "ROWSxCOLUMNS with columns a multiple of 32, both up to 1048576",
+     [](const Variant& v) { return fmt::format("{}x{}", v.task_rows, v.task_columns); }, read_task},
+    {"schedule", "together or sequence",
+     [](const Variant& v) { return word(v.schedule, kScheduleWords); },
+     [](std::string_view text, Variant& v) { return read_word(text, kScheduleWords, v.schedule); }},
+    {"dual", "fused or two_pass", [](const Variant& v) { return word(v.dual, kDualWords); },
+     [](std::string_view text, Variant& v) { return read_word(text, kDualWords, v.dual); }},
+    {"store", "plain or streaming", [](const Variant& v) { return word(v.store, kStoreWords); },
+     [](std::string_view text, Variant& v) { return read_word(text, kStoreWords, v.store); }},
+    {"roles", "same or split", [](const Variant& v) { return word(v.roles, kRolesWords); },
+     [](std::string_view text, Variant& v) { return read_word(text, kRolesWords, v.roles); }},
+};
+
+std::string knob_names() {
+  std::string names;
+  for (const Knob& knob : kKnobs) {
+    if (!names.empty()) names += ", ";
+    names += knob.name;
+  }
+  return names;
+}
+
+const Knob& find_knob(std::string_view variant_text, std::string_view knob_name) {
+  for (const Knob& knob : kKnobs) {
+    if (knob.name == knob_name) return knob;
+  }
+  throw Error(fmt::format("variant '{}': unknown knob '{}'; knobs are {}", variant_text, knob_name,
+                          knob_names()));
+}
+
+Isa isa_from_name(std::string_view variant_text, std::string_view isa_name) {
+  std::string known;
+  for (const Isa isa : kAllIsas) {
+    if (isa_name == to_string(isa)) return isa;
+    known += fmt::format("{}{}{}", known.empty() ? "" : ", ", kPrefix, to_string(isa));
+  }
+  throw Error(
+      fmt::format("unknown variant '{}'; variants begin with one of {}", variant_text, known));
+}
+
+std::string why_not_tile(const Variant& variant, const Kernels& kernels) {
+  const bool integer = kernels.decoded_tile != nullptr;
+  const int panels = variant.tile_columns / kPanelColumns;
+  // 16-bit activations have tiles of their own: the driver cuts the tile down to what there is.
+  if (!integer) return {};
+  if (kernels.decoded_tile(variant.tile_rows, panels) != nullptr) return {};
+  return fmt::format("{} has no register tile of {}x{}", to_string(variant.isa), variant.tile_rows,
+                     variant.tile_columns);
+}
+
+std::string why_not(const Variant& variant, const Problem& problem, int thread_count) {
+  const std::string missing = missing_features(variant.isa);
+  if (!missing.empty()) return fmt::format("this CPU lacks {}", missing);
+  const Kernels& kernels = body(variant.isa).kernels(problem.activations);
+  if (kernels.tile_rows_max == 0) {
+    return fmt::format("{} cannot multiply {} activations exactly", to_string(variant.isa),
+                       to_string(problem.activations));
+  }
+  if (const std::string why = why_not_tile(variant, kernels); !why.empty()) return why;
+  if (variant.decode == Decode::kPanel && kernels.decoded_tile == nullptr) {
+    return fmt::format("decode=panel is for nvfp4 activations; {} ones are decoded directly",
+                       to_string(problem.activations));
+  }
+  if (variant.decode == Decode::kDirect && kernels.direct_tile == nullptr) {
+    return fmt::format("{} multiplies decoded panels only", to_string(variant.isa));
+  }
+  if (variant.roles == Roles::kSplit) {
+    if (variant.decode != Decode::kPanel) return "roles=split needs decode=panel";
+    if (thread_count < 2) return "roles=split needs at least 2 threads";
+  }
+  if (variant.dual == Dual::kTwoPass && problem.op != Op::kDual) {
+    return "dual=two_pass is for dual problems";
+  }
+  return {};
+}
+
+}  // namespace
+
+Variant default_variant(Isa isa) {
+  Variant variant;
+  variant.isa = isa;
+  switch (isa) {
+    case Isa::kPortable:
+      variant.tile_rows = 8;
+      break;
+    case Isa::kAvx2:
+      variant.tile_rows = 12;
+      variant.stages = 4;
+      break;
+    case Isa::kAvx512:
+    case Isa::kAvx512Vnni:
+      variant.tile_rows = 16;
+      variant.stages = 4;
+      break;
+    case Isa::kAmx:
+      variant.tile_rows = 32;
+      variant.tile_columns = 32;
+      break;
+  }
+  return variant;
+}
+
+std::int64_t panel_rows_min(Isa isa) {
+  switch (isa) {
+    case Isa::kPortable: return 9;
+    case Isa::kAvx2: return 25;
+    case Isa::kAvx512: return 33;
+    // Decoding hides behind VNNI's multiplications: a panel never pays.
+    case Isa::kAvx512Vnni: return std::numeric_limits<std::int64_t>::max();
+    case Isa::kAmx: return 0;
+  }
+  return 0;
+}
+
+std::string name(const Variant& variant) {
+  const Variant defaults = default_variant(variant.isa);
+  std::string text = fmt::format("{}{}", kPrefix, to_string(variant.isa));
+  char separator = ':';
+  for (const Knob& knob : kKnobs) {
+    const std::string value = knob.print(variant);
+    if (value == knob.print(defaults)) continue;
+    text += fmt::format("{}{}={}", separator, knob.name, value);
+    separator = ',';
+  }
+  return text;
+}
+
+Variant variant_from_name(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const std::string_view head = text.substr(0, colon);
+  const std::string_view isa_name =
+      head.starts_with(kPrefix) ? head.substr(kPrefix.size()) : std::string_view{};
+  Variant variant = default_variant(isa_from_name(text, isa_name));
+  if (colon == std::string_view::npos) return variant;
+  std::string_view rest = text.substr(colon + 1);
+  while (true) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view setting = rest.substr(0, comma);
+    const std::size_t equals = setting.find('=');
+    if (equals == std::string_view::npos) {
+      throw Error(fmt::format("variant '{}': '{}' is not of the form knob=value; knobs are {}", text,
+                              setting, knob_names()));
+    }
+    const Knob& knob = find_knob(text, setting.substr(0, equals));
+    const std::string_view value = setting.substr(equals + 1);
+    if (!knob.read(value, variant)) {
+      throw Error(fmt::format("variant '{}': {} = '{}' is not {}", text, knob.name, value,
+                              knob.allowed));
+    }
+    if (comma == std::string_view::npos) return variant;
+    rest = rest.substr(comma + 1);
+  }
+}
+
+Support supports(const Variant& variant, const Problem& problem, int thread_count) {
+  std::string why = why_not(variant, problem, thread_count);
+  return {.ok = why.empty(), .why_not = std::move(why)};
+}
+
+std::vector<Variant> named_variants(Isa isa) {
+  const Variant base = default_variant(isa);
+  std::vector<Variant> variants{base};
+  const auto turn = [&](auto change) {
+    Variant variant = base;
+    change(variant);
+    if (variant != base) variants.push_back(variant);
+  };
+  const bool tiles_only = isa == Isa::kAmx;
+  if (!tiles_only) turn([](Variant& v) { v.decode = Decode::kDirect; });
+  turn([](Variant& v) { v.decode = Decode::kPanel; });
+  turn([](Variant& v) { v.tile_rows = v.isa == Isa::kAmx ? 16 : 4; });
+  if (isa == Isa::kAvx512 || isa == Isa::kAvx512Vnni) {
+    turn([](Variant& v) { v.tile_rows = 8, v.tile_columns = 32; });
+  }
+  turn([](Variant& v) { v.decode = Decode::kPanel, v.chunk_elements = 512; });
+  if (!tiles_only) {
+    turn([](Variant& v) { v.stages = 0; });
+    turn([](Variant& v) { v.stages = 12; });
+  }
+  turn([](Variant& v) { v.task_rows = 64, v.task_columns = 128; });
+  turn([](Variant& v) { v.schedule = Schedule::kSequence; });
+  turn([](Variant& v) { v.dual = Dual::kTwoPass; });
+  turn([](Variant& v) { v.store = Store::kStreaming; });
+  turn([](Variant& v) { v.decode = Decode::kPanel, v.roles = Roles::kSplit; });
+  return variants;
+}
+
+}  // namespace thresher::cpu

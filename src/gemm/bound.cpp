@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// The derivation. u = 2^-24 is the unit roundoff of FP32, T the magnitude: the sum of |a*b| over k,
+// times |alpha| and the global scales.
+//
+// 1. The sum. Decoded operands have at most 6 (NVFP4), 11 (fp16) or 8 (bf16) significant bits, so
+// every
+//    a*b is exact in FP32. Adding k numbers in any order errs by at most (k-1)*u*T, for every k
+//    (Jeannerod and Rump, "Improved error bounds for inner products in floating-point arithmetic",
+//    2013). Fused operations and exact integer blocks only take errors away; a scale applied to a
+//    block of 16 instead of to its terms puts 16 + k/16 roundings on a path, fewer than k. Global
+//    scales and alpha cost at most four roundings more, and
+//      (1 + (k-1)u) (1 + u)^4 - 1 <= (k-1)u + 4u + 4u*(k-1)u + O(u^2) <= (k+8)u    for k <= 2^24:
+//    the bound is (k+8)*u*T with no higher-order term left over.
+//
+// 2. Underflow. FP32 may flush to zero: an operand (a bf16 subnormal, its weight at most 6*448 =
+// 2688),
+//    its product, and the addition each lose less than 2^-126 per term before `factor`, and each of
+//    the k+8 operations of step 1 as much after it: (k+8) * 2^-126 * (1 + 2690*|factor|). This is
+//    far below half an ulp of fp16 and also forgives flushed bf16 and FP32 subnormals in the
+//    output. Overflow inside the sum is not forgiven; an engine forms `factor` in double or
+//    otherwise without underflow and overflow of its own.
+//
+// 3. Dual. |silu'| <= 1.1, so gate_error reaches SiLU's value at most 1.1-fold. An FP32 SiLU is
+// right to
+//    8u relative (exponential 4u, addition u, division u, the rest is slack); where its exponential
+//    saturates, between e^84 and e^88.7, it may return anything up to |x| * 2^-120, zero included.
+//    The product of s and t adds |s|*error(t) + |t|*error(s) + error(s)*error(t), one rounding and
+//    one flush.
+//
+// 4. The output. y is within `error` of the value, and rounding moves it by at most half an ulp at
+//    |value| + error: ulps grow with the magnitude. Subnormal outputs have the ulp of the least
+//    normal.
+//
+// 5. Overflow of the output. Rounding to nearest goes to infinity exactly when, with unbounded
+// exponents,
+//    it would go to 2^(largest exponent + 1), 65536 for fp16. So an infinity is judged as if it
+//    were that number, or the value itself where the value is larger; a finite result is judged as
+//    ever. Near the threshold both can be right; 70000 saturated to 65504 is wrong unless `error`
+//    reaches that far, and so is infinity for 65510.
+#include "gemm/bound.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace thresher {
+namespace {
+
+constexpr double kUnitRoundoff = 0x1p-24;
+constexpr double kFlush = 0x1p-126;
+constexpr double kRoundingsBesidesSum = 8;
+constexpr double kUnscaledFlushesPerTerm = 2688 + 2;
+constexpr double kSiluSlopeMax = 1.1;
+constexpr double kSiluRelativeError = 8 * kUnitRoundoff;
+constexpr double kSiluSaturation = 0x1p-120;
+
+struct Format {
+  int mantissa_bits;  // stored ones
+  int exponent_min;   // of the least normal value
+  int exponent_max;   // of the largest finite value
+};
+
+Format format_of(Output output) {
+  if (output == Output::kFp16) return {10, -14, 15};
+  if (output == Output::kBf16) return {7, -126, 127};
+  return {23, -126, 127};
+}
+
+double half_ulp(double magnitude, Output output) {
+  const Format format = format_of(output);
+  // ilogb(0) is the smallest int there is, and that of infinity the largest: both clamp.
+  const int exponent = std::clamp(std::ilogb(magnitude), format.exponent_min, format.exponent_max);
+  return std::ldexp(0.5, exponent - format.mantissa_bits);
+}
+
+}  // namespace
+
+double sum_error(const ExactSum& sum, std::int64_t k) {
+  const double steps = static_cast<double>(k) + kRoundingsBesidesSum;
+  const double underflow = kFlush * (1 + kUnscaledFlushesPerTerm * std::abs(sum.factor));
+  return steps * (kUnitRoundoff * sum.magnitude + underflow);
+}
+
+double silu(double x) { return x / (1 + std::exp(-x)); }
+
+double dual_error(const DualSums& sums) {
+  const double s = std::abs(silu(sums.gate));
+  const double t = std::abs(sums.up);
+  const double gate_reach = std::abs(sums.gate) + sums.gate_error;
+  const double s_moved = kSiluSlopeMax * sums.gate_error;
+  const double s_error =
+      s_moved + kSiluRelativeError * (s + s_moved) + kSiluSaturation * gate_reach;
+  const double t_error = sums.up_error;
+  const double product_error = s * t_error + t * s_error + s_error * t_error;
+  return product_error + kUnitRoundoff * (s * t + product_error) + kFlush;
+}
+
+double bound_after_rounding(double value, double error, Output output) {
+  return error + half_ulp(std::abs(value) + error, output);
+}
+
+double distance(double result, double value, Output output) {
+  if (std::isnan(result) || std::isnan(value)) return std::numeric_limits<double>::infinity();
+  if (std::isfinite(result)) return std::abs(result - value);
+  const double infinity_from = std::ldexp(1.0, format_of(output).exponent_max + 1);
+  const double value_along_result = std::signbit(result) ? -value : value;
+  return std::max(0.0, infinity_from - value_along_result);
+}
+
+}  // namespace thresher

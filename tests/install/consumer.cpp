@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The smallest use of an installed Thresher: one dot product of 16 sixes with 16 sixes. Six is the
+// largest E2M1 value, so every block scale is 1 and the result is exactly 576.
+#include <cstdio>
+#include <thresher/thresher.hpp>
+#include <vector>
+
+int main() {
+  using namespace thresher;
+
+  const std::vector<float> sixes(16, 6.0f);
+  const Nvfp4Matrix a = quantize(sixes, 1, 16, {.global_scale = false});
+  const Nvfp4Matrix b = quantize(sixes, 1, 16, {.global_scale = false});
+
+  const Engine engine;
+  const Weights weights = engine.pack(b.view());
+  const Plan plan = engine.plan({.name = "dot", .output = Output::kFp32, .groups = {{1, 1, 16}}});
+  Workspace workspace(plan);
+
+  float c = 0.0f;
+  const GroupOperands operands{.a = a.view(), .weights = &weights, .c = &c};
+  engine.run(plan, {&operands, 1}, workspace);
+  std::printf("%g\n", static_cast<double>(c));
+  return c == 576.0f ? 0 : 1;
+}
