@@ -1,9 +1,10 @@
 # Flags our targets are built with, gathered in interface targets.
 
 # For code that may see the public headers only, such as the examples.
+# Designated initialisers leave out on purpose what keeps its default.
 add_library(thresher_warnings INTERFACE)
 target_compile_options(thresher_warnings INTERFACE
-  -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion)
+  -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wno-missing-field-initializers)
 if(THRESHER_WERROR)
   target_compile_options(thresher_warnings INTERFACE -Werror)
 endif()
@@ -12,6 +13,8 @@ endif()
 add_library(thresher_flags INTERFACE)
 target_include_directories(thresher_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(thresher_flags INTERFACE thresher_warnings)
+# Assertions name files from the root of the house, wherever that stood when they were compiled.
+target_compile_options(thresher_flags INTERFACE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 
 # Other people's libraries come as headers only. Debian's own CMake targets for them would link
 # shared libraries, and our binary must run where nothing can be installed.

@@ -3,29 +3,31 @@
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
-# One test binary per folder of tests/, each test case its own CTest entry.
 file(GLOB support_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/*.cpp)
+add_library(test_support STATIC ${support_sources})
+target_include_directories(test_support PUBLIC ${PROJECT_SOURCE_DIR}/tests)
+target_link_libraries(test_support PUBLIC thresher thresher_flags)
 
+# One test binary per folder of tests/, each test case its own CTest entry.
 function(thresher_test_folder name)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${name}/*_test.cpp)
   if(NOT sources)
     return()
   endif()
-  add_executable(${name}_tests ${sources} ${support_sources})
-  target_include_directories(${name}_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  add_executable(${name}_tests ${sources})
   target_compile_definitions(${name}_tests PRIVATE
     THRESHER_SOURCE_DIR="${PROJECT_SOURCE_DIR}" THRESHER_BINARY_DIR="${PROJECT_BINARY_DIR}")
-  target_link_libraries(${name}_tests PRIVATE ${ARGN} thresher_flags GTest::gtest_main)
+  target_link_libraries(${name}_tests PRIVATE test_support ${ARGN} GTest::gtest_main)
   # Listing the cases runs the binary. Doing that when CTest starts, not when the binary is linked,
   # keeps a crash at start-up a failed test and lets ./run choose the process's surroundings.
-  gtest_discover_tests(${name}_tests TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST
-                       DISCOVERY_TIMEOUT 120)
+  gtest_discover_tests(${name}_tests TEST_PREFIX ${name}. NO_PRETTY_VALUES
+                       DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120)
 endfunction()
 
-thresher_test_folder(nvfp4 thresher)
-thresher_test_folder(gemm thresher)
-thresher_test_folder(cpu thresher)
-thresher_test_folder(engine thresher)
+thresher_test_folder(nvfp4)
+thresher_test_folder(gemm)
+thresher_test_folder(cpu)
+thresher_test_folder(engine)
 if(THRESHER_TOOLS)
   thresher_test_folder(referee thresher_tools)
   thresher_test_folder(cli thresher_tools)
@@ -41,6 +43,13 @@ add_test(NAME nvfp4.ml_dtypes
                  python3 ${PROJECT_SOURCE_DIR}/tests/nvfp4/ml_dtypes_check.py
                  $<TARGET_FILE:dump_encodings>)
 set_tests_properties(nvfp4.ml_dtypes PROPERTIES SKIP_RETURN_CODE 77)
+
+# The suite reader against mutations of our own suites.
+file(GLOB fuzz_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/*.cpp)
+add_executable(suite_fuzz ${fuzz_sources})
+target_link_libraries(suite_fuzz PRIVATE thresher thresher_flags)
+add_test(NAME fuzz.suites
+         COMMAND suite_fuzz --seconds ${THRESHER_FUZZ_SECONDS} ${suite_files})
 
 # A public header must compile alone; the C one as C and as C++. Breaking that breaks the build.
 file(GLOB public_headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include

@@ -7,9 +7,9 @@
 //   Workspace workspace(plan);
 //   engine.run(plan, operands, workspace);
 //
-// One Engine may be used from many threads: packing, planning and checking run concurrently, and
-// run() calls take turns on the engine's thread pool. A Workspace belongs to one run() at a time.
-// run() allocates nothing unless it throws. Nothing here prints or reads the environment.
+// One Engine may be used from many threads: planning and checking run concurrently, packing and
+// run() take turns on the engine's thread pool. A Workspace belongs to one run() at a time. run()
+// allocates nothing unless it throws. Nothing here prints or reads the environment.
 #pragma once
 
 #include <cstddef>
@@ -26,12 +26,14 @@
 
 namespace thresher {
 
-// Weights in the engine's panel layout, immutable and shared by copies. 0.5625 bytes per weight when
-// n is a multiple of 16 and k of 64; both are padded up to that.
+// Weights in the engine's panel layout, immutable and shared by copies. 0.5625 bytes per weight
+// when n is a multiple of 16 and k of 64; both are padded up to that.
 class Weights {
  public:
   struct State;
-  explicit Weights(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  // Moving copies too, so that no handle is ever empty.
+  Weights(const Weights&) = default;
+  Weights& operator=(const Weights&) = default;
 
   Op op() const;
   std::int64_t n() const;
@@ -45,14 +47,18 @@ class Weights {
   const State& state() const { return *state_; }
 
  private:
+  friend class Engine;
+  explicit Weights(std::shared_ptr<const State> state) : state_(std::move(state)) {}
   std::shared_ptr<const State> state_;
 };
 
-// A problem bound to a variant: which code runs which group, and how much scratch it needs.
+// A problem bound to a variant and a thread count: which code runs which group, and how much
+// scratch it needs. Any engine with that many threads can run it. Immutable and shared by copies.
 class Plan {
  public:
   struct State;
-  explicit Plan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  Plan(const Plan&) = default;  // no move, as for Weights
+  Plan& operator=(const Plan&) = default;
 
   const Problem& problem() const;
   const std::string& variant() const;
@@ -60,6 +66,8 @@ class Plan {
   const State& state() const { return *state_; }
 
  private:
+  friend class Engine;
+  explicit Plan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
   std::shared_ptr<const State> state_;
 };
 
@@ -79,9 +87,10 @@ class Workspace {
   std::unique_ptr<State> state_;
 };
 
-// What one group reads and writes. `a` for NVFP4 activations, `a16` (m x k row-major bits) for fp16 and
-// bf16 ones. `c` is m x n of the problem's output type, row-major, rows `c_stride_elements` apart
-// (0 means n). Groups with m = 0 may leave `a`, `a16` and `c` null.
+// What one group reads and writes. `a` for NVFP4 activations, `a16` (m x k row-major bits) for fp16
+// and bf16 ones. `c` is m x n of the problem's output type, row-major, rows `c_stride_elements`
+// apart (0 means n). The factors are finite, and at most 2^96 when the global scales are multiplied
+// in. Nobody looks at the operands of a group with m = 0.
 struct GroupOperands {
   Nvfp4View a = {};
   const std::uint16_t* a16 = nullptr;
@@ -123,15 +132,18 @@ class Engine {
   // malformed, the variant unknown, or the variant cannot run the problem.
   Plan plan(const Problem& problem, std::string_view variant = {}) const;
 
-  // Everything run() checks, and that no output overlaps another buffer of the call.
+  // What run() checks before it computes, and that no output overlaps another buffer of the call. A
+  // buffer reaches from its first element to its last, so outputs interleaved by stride overlap.
   void check(const Plan& plan, std::span<const GroupOperands> operands) const;
 
-  // Computes every group. Throws Error on null pointers, on operands that do not fit the plan, and
-  // on a NaN activation scale (naming group, row and block); outputs are then unspecified.
+  // Computes every group. Throws Error on null pointers, on operands or a workspace that do not fit
+  // the plan, and on a NaN activation scale (naming group, row and block); outputs are then
+  // unspecified.
   void run(const Plan& plan, std::span<const GroupOperands> operands, Workspace& workspace) const;
 
  private:
   struct State;
+  State& state() const;  // throws Error once the engine has been moved from
   std::unique_ptr<State> state_;
 };
 

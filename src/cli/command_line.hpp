@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thresher command: reads its arguments, runs one command, turns what went wrong into a message on
-// stderr and an exit code.
+// The thresher command: reads its arguments, runs one command, turns what went wrong into a message
+// on stderr and an exit code.
 #pragma once
 
 namespace thresher::cli {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands, one file each. add_<name>() declares the command's arguments and returns what runs it.
+// The commands, one file each. add_<name>() declares the command's arguments and returns what runs
+// it.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line on stderr that says how far a long command is. Only on a terminal, only after two seconds,
-// and gone at the end.
+// One line on stderr that says how far a long command is. Only on a terminal, only after two
+// seconds, and gone at the end.
 #pragma once
 
 #include <chrono>

@@ -14,14 +14,18 @@ namespace thresher::cli {
 namespace {
 
 constexpr std::string_view kGap = "  ";
-constexpr std::size_t kWidthMin = 8;  // of a column that has to give way
+constexpr std::size_t kTextWidthMin = 12;
 
 std::string_view tone_code(Tone tone) {
   switch (tone) {
-    case Tone::kGood: return "\033[32m";
-    case Tone::kBad: return "\033[31m";
-    case Tone::kDim: return "\033[2m";
-    case Tone::kPlain: break;
+    case Tone::kGood:
+      return "\033[32m";
+    case Tone::kBad:
+      return "\033[31m";
+    case Tone::kDim:
+      return "\033[2m";
+    case Tone::kPlain:
+      break;
   }
   return "";
 }
@@ -63,21 +67,28 @@ void Table::add_row(std::vector<Cell> cells) {
 
 std::vector<std::size_t> Table::column_widths() const {
   std::vector<std::size_t> widths;
-  for (const Column& column : columns_) widths.push_back(column.title.size());
-  for (const std::vector<Cell>& row : rows_) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].text.size());
-  }
+  std::vector<std::size_t> widths_min;
   std::size_t total = kGap.size() * (columns_.size() - 1);
-  for (const std::size_t width : widths) total += width;
-  // The widest text column gives way, one character at a time, so that several end up alike.
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    std::size_t cell_width = 0;
+    for (const std::vector<Cell>& row : rows_)
+      cell_width = std::max(cell_width, row[i].text.size());
+    widths.push_back(std::max(cell_width, columns_[i].title.size()));
+    // Numbers stay whole; their titles may wrap.
+    widths_min.push_back(columns_[i].align == Align::kRight ? cell_width : kTextWidthMin);
+    total += widths.back();
+  }
+  // The column that has the most to give gives way, one character at a time.
+  const auto slack = [&](std::size_t i) {
+    return widths[i] > widths_min[i] ? widths[i] - widths_min[i] : 0;
+  };
   for (; total > kTableWidthMax; --total) {
-    std::size_t* widest = nullptr;
-    for (std::size_t i = 0; i < widths.size(); ++i) {
-      const bool may_shrink = columns_[i].align == Align::kLeft && widths[i] > kWidthMin;
-      if (may_shrink && (widest == nullptr || widths[i] > *widest)) widest = &widths[i];
+    std::size_t widest = 0;
+    for (std::size_t i = 1; i < widths.size(); ++i) {
+      if (slack(i) > slack(widest)) widest = i;
     }
-    if (widest == nullptr) break;
-    --*widest;
+    if (slack(widest) == 0) break;
+    --widths[widest];
   }
   return widths;
 }
@@ -95,8 +106,8 @@ std::string Table::render_row(const std::vector<Cell>& cells,
     std::string line;
     for (std::size_t i = 0; i < cells.size(); ++i) {
       const auto& lines = lines_of_cell[i];
-      const std::string text = pad(line_index < lines.size() ? lines[line_index] : "", widths[i],
-                                   columns_[i].align);
+      const std::string text =
+          pad(line_index < lines.size() ? lines[line_index] : "", widths[i], columns_[i].align);
       if (i > 0) line += kGap;
       const bool toned = colour && cells[i].tone != Tone::kPlain;
       line += toned ? fmt::format("{}{}\033[0m", tone_code(cells[i].tone), text) : text;

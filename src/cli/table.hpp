@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plain-text table that fits 100 columns whatever is put into it: text columns that are too wide are
-// wrapped, never cut.
+// A plain-text table that fits 100 columns whatever is put into it: text columns that are too wide
+// are wrapped, never cut.
 #pragma once
 
 #include <cstddef>

@@ -13,7 +13,7 @@ namespace thresher::cpu {
 namespace {
 
 // Mean rows per non-empty group from which AMX tiles beat VNNI.
-constexpr double kAmxRowsMin = 64;
+constexpr double kAmxRowsMin = 12;
 
 double mean_rows(const Problem& problem) {
   double rows = 0;

@@ -6,8 +6,6 @@
 
 #include <cstdlib>
 
-#include "thresher/error.hpp"
-
 namespace thresher::cpu {
 namespace {
 
@@ -23,7 +21,7 @@ Pages::Pages(std::size_t bytes) : bytes_(bytes) {
   const std::size_t alignment = huge ? kHugePageBytes : kAlignmentBytes;
   const std::size_t rounded = round_up(bytes == 0 ? 1 : bytes, alignment);
   memory_.reset(static_cast<std::uint8_t*>(std::aligned_alloc(alignment, rounded)));
-  if (memory_ == nullptr) throw Error(fmt::format("cannot allocate {} bytes of memory", bytes));
+  if (memory_ == nullptr) throw NoMemory(fmt::format("cannot allocate {} bytes of memory", bytes));
   // Advice only: where it is refused, ordinary pages do.
   if (huge) madvise(memory_.get(), rounded, MADV_HUGEPAGE);
 }

@@ -7,12 +7,19 @@
 #include <cstdint>
 #include <memory>
 
+#include "thresher/error.hpp"
+
 namespace thresher::cpu {
+
+// An Error to C++ callers; the C API gives it a status of its own.
+struct NoMemory : Error {
+  using Error::Error;
+};
 
 class Pages {
  public:
   Pages() = default;
-  // 64-byte aligned at least; contents are indeterminate. Throws Error when there is no memory.
+  // 64-byte aligned at least; contents are indeterminate. Throws NoMemory.
   explicit Pages(std::size_t bytes);
 
   std::uint8_t* data() const { return memory_.get(); }

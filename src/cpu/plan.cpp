@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/plan.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -16,9 +18,28 @@ std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlig
 
 std::int64_t div_ceil(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
+// How a variant cuts C: register tiles of some rows, tasks of some tiles by some panels.
+struct Cuts {
+  Cuts(const Variant& variant, const Kernels& kernels)
+      : tile_rows(std::min(variant.tile_rows, kernels.tile_rows_max)),
+        tiles_per_task(std::max(1, variant.task_rows / tile_rows)),
+        panels_per_task(variant.task_columns / kPanelColumns) {}
+
+  std::int64_t row_tile_count(const Group& group) const { return div_ceil(group.m, tile_rows); }
+  std::int64_t task_count(const Group& group) const {
+    return div_ceil(row_tile_count(group), tiles_per_task) *
+           div_ceil(panel_count(group.n), panels_per_task);
+  }
+
+  int tile_rows;
+  std::int64_t tiles_per_task;
+  std::int64_t panels_per_task;
+};
+
 class Planner {
  public:
-  Planner(const Problem& problem, const Variant& variant, int thread_count) : problem_(problem) {
+  Planner(const Problem& problem, const Variant& variant, int thread_count)
+      : problem_(problem), cuts_(variant, body(variant.isa).kernels(problem.activations)) {
     plan_.variant = variant;
     plan_.body = &body(variant.isa);
     plan_.kernels = &plan_.body->kernels(problem.activations);
@@ -27,7 +48,6 @@ class Planner {
     plan_.thread_count = thread_count;
     plan_.tile_panels =
         std::min(variant.tile_columns / kPanelColumns, plan_.kernels->tile_panels_max);
-    tile_rows_ = std::min(variant.tile_rows, plan_.kernels->tile_rows_max);
   }
 
   CpuPlan make() {
@@ -64,14 +84,15 @@ class Planner {
     planned.decode_panels = decode_panels(group.m);
     planned.first_task = plan_.tasks.size();
     const std::size_t first_row_tile = plan_.row_tiles.size();
-    add_row_tiles(index, group.m, planned.superblock_count);
+    add_row_tiles(index, planned.superblock_count);
     add_tasks(index, first_row_tile);
     planned.task_count = plan_.tasks.size() - planned.first_task;
   }
 
   // Tiles of equal height, give or take a row: 17 rows are 9 + 8 rather than 16 + 1.
-  void add_row_tiles(std::size_t index, std::int64_t m, std::int64_t superblocks) {
-    const std::int64_t count = div_ceil(m, tile_rows_);
+  void add_row_tiles(std::size_t index, std::int64_t superblocks) {
+    const std::int64_t m = problem_.groups[index].m;
+    const std::int64_t count = cuts_.row_tile_count(problem_.groups[index]);
     for (std::int64_t tile = 0; tile < count; ++tile) {
       const std::int64_t first = m * tile / count;
       const int rows = static_cast<int>(m * (tile + 1) / count - first);
@@ -86,18 +107,16 @@ class Planner {
   void add_tasks(std::size_t index, std::size_t first_row_tile) {
     const std::int64_t tiles = static_cast<std::int64_t>(plan_.row_tiles.size() - first_row_tile);
     const std::int64_t panels = panel_count(problem_.groups[index].n);
-    const std::int64_t tiles_per_task =
-        std::max<std::int64_t>(1, plan_.variant.task_rows / tile_rows_);
-    const std::int64_t panels_per_task = plan_.variant.task_columns / kPanelColumns;
-    for (std::int64_t panel = 0; panel < panels; panel += panels_per_task) {
-      for (std::int64_t tile = 0; tile < tiles; tile += tiles_per_task) {
+    for (std::int64_t panel = 0; panel < panels; panel += cuts_.panels_per_task) {
+      for (std::int64_t tile = 0; tile < tiles; tile += cuts_.tiles_per_task) {
         plan_.tasks.push_back(
             {.group_index = static_cast<std::int32_t>(index),
              .first_row_tile = static_cast<std::int32_t>(
                  static_cast<std::int64_t>(first_row_tile) + tile),
-             .row_tile_count = static_cast<std::int32_t>(std::min(tiles_per_task, tiles - tile)),
+             .row_tile_count =
+                 static_cast<std::int32_t>(std::min(cuts_.tiles_per_task, tiles - tile)),
              .first_panel = panel,
-             .panel_count = std::min(panels_per_task, panels - panel)});
+             .panel_count = std::min(cuts_.panels_per_task, panels - panel)});
       }
     }
   }
@@ -139,11 +158,23 @@ class Planner {
   }
 
   const Problem& problem_;
+  const Cuts cuts_;
   CpuPlan plan_;
-  int tile_rows_ = 1;
 };
 
 }  // namespace
+
+// check(Problem) bounds m * n and the number of groups, so no count here comes near 2^63.
+std::string why_not_size(const Problem& problem, const Variant& variant) {
+  const Cuts cuts(variant, body(variant.isa).kernels(problem.activations));
+  std::int64_t piece_count = 0;
+  for (const Group& group : problem.groups) {
+    piece_count += cuts.row_tile_count(group) + cuts.task_count(group);
+  }
+  if (piece_count <= kPieceCountMax) return {};
+  return fmt::format("it would cut the problem into {} tiles and tasks, more than {}", piece_count,
+                     kPieceCountMax);
+}
 
 CpuPlan make_plan(const Problem& problem, const Variant& variant, int thread_count) {
   THRESHER_ASSERT(supports(variant, problem, thread_count).ok);

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "cpu/body.hpp"
@@ -65,6 +66,13 @@ struct CpuPlan {
     return op == Op::kDual && !two_pass() ? 1 : kTilePanelsMax;
   }
 };
+
+// A plan lists its row tiles and tasks. With this many the list takes a gigabyte, and with default
+// knobs C has 2^38 elements; an absurd problem must be refused before it fills the memory.
+inline constexpr std::int64_t kPieceCountMax = std::int64_t{1} << 25;
+
+// Empty, or why the plan would be too large to list. The variant's kernels take the activations.
+std::string why_not_size(const Problem& problem, const Variant& variant);
 
 // `variant` must support `problem`.
 CpuPlan make_plan(const Problem& problem, const Variant& variant, int thread_count);

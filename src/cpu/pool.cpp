@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/pool.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <exception>
+
+#include "thresher/error.hpp"
 
 namespace thresher::cpu {
 namespace {
@@ -23,12 +28,20 @@ void wait_while_equal(const std::atomic<std::uint32_t>& value, std::uint32_t old
 
 Pool::Pool(int thread_count) {
   workers_.reserve(static_cast<std::size_t>(std::max(0, thread_count - 1)));
-  for (int index = 1; index < thread_count; ++index) {
-    workers_.emplace_back([this, index] { work(index); });
+  try {
+    for (int index = 1; index < thread_count; ++index) {
+      workers_.emplace_back([this, index] { work(index); });
+    }
+  } catch (const std::exception& error) {
+    stop();  // destroying a std::thread that has not been joined would end the process
+    throw Error(fmt::format("only {} of {} threads could be started: {}", workers_.size() + 1,
+                            thread_count, error.what()));
   }
 }
 
-Pool::~Pool() {
+Pool::~Pool() { stop(); }
+
+void Pool::stop() {
   stop_ = true;
   epoch_.fetch_add(1, std::memory_order_release);
   epoch_.notify_all();

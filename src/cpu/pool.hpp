@@ -12,6 +12,7 @@ namespace thresher::cpu {
 
 class Pool {
  public:
+  // Throws Error when the system refuses a thread.
   explicit Pool(int thread_count);
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
@@ -43,6 +44,7 @@ class Pool {
 
   void dispatch(Function function, const void* context);
   void work(int thread_index);
+  void stop();
 
   std::vector<std::thread> workers_;
   Function function_ = nullptr;

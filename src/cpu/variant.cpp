@@ -8,6 +8,7 @@
 #include <span>
 
 #include "cpu/body.hpp"
+#include "cpu/plan.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::cpu {
@@ -130,12 +131,11 @@ Isa isa_from_name(std::string_view variant_text, std::string_view isa_name) {
       fmt::format("unknown variant '{}'; variants begin with one of {}", variant_text, known));
 }
 
-std::string why_not_tile(const Variant& variant, const Kernels& kernels) {
-  const bool integer = kernels.decoded_tile != nullptr;
-  const int panels = variant.tile_columns / kPanelColumns;
-  // 16-bit activations have tiles of their own: the driver cuts the tile down to what there is.
-  if (!integer) return {};
-  if (kernels.decoded_tile(variant.tile_rows, panels) != nullptr) return {};
+// The tile knob speaks of NVFP4 activations; for 16-bit ones the plan cuts it down to what there is.
+std::string why_not_tile(const Variant& variant) {
+  const Kernels& kernels = body(variant.isa).nvfp4;
+  const auto find = kernels.direct_tile != nullptr ? kernels.direct_tile : kernels.decoded_tile;
+  if (find(variant.tile_rows, variant.tile_columns / kPanelColumns) != nullptr) return {};
   return fmt::format("{} has no register tile of {}x{}", to_string(variant.isa), variant.tile_rows,
                      variant.tile_columns);
 }
@@ -148,9 +148,9 @@ std::string why_not(const Variant& variant, const Problem& problem, int thread_c
     return fmt::format("{} cannot multiply {} activations exactly", to_string(variant.isa),
                        to_string(problem.activations));
   }
-  if (const std::string why = why_not_tile(variant, kernels); !why.empty()) return why;
+  if (const std::string why = why_not_tile(variant); !why.empty()) return why;
   if (variant.decode == Decode::kPanel && kernels.decoded_tile == nullptr) {
-    return fmt::format("decode=panel is for nvfp4 activations; {} ones are decoded directly",
+    return fmt::format("{} has no decoded panels for {} activations", to_string(variant.isa),
                        to_string(problem.activations));
   }
   if (variant.decode == Decode::kDirect && kernels.direct_tile == nullptr) {
@@ -163,7 +163,7 @@ std::string why_not(const Variant& variant, const Problem& problem, int thread_c
   if (variant.dual == Dual::kTwoPass && problem.op != Op::kDual) {
     return "dual=two_pass is for dual problems";
   }
-  return {};
+  return why_not_size(problem, variant);
 }
 
 }  // namespace
@@ -173,16 +173,16 @@ Variant default_variant(Isa isa) {
   variant.isa = isa;
   switch (isa) {
     case Isa::kPortable:
-      variant.tile_rows = 8;
+      variant.tile_rows = 32;
       break;
     case Isa::kAvx2:
       variant.tile_rows = 12;
-      variant.stages = 4;
+      variant.stages = 8;
       break;
     case Isa::kAvx512:
     case Isa::kAvx512Vnni:
       variant.tile_rows = 16;
-      variant.stages = 4;
+      variant.stages = 8;
       break;
     case Isa::kAmx:
       variant.tile_rows = 32;
@@ -194,14 +194,14 @@ Variant default_variant(Isa isa) {
 
 std::int64_t panel_rows_min(Isa isa) {
   switch (isa) {
-    case Isa::kPortable: return 9;
-    case Isa::kAvx2: return 25;
-    case Isa::kAvx512: return 33;
-    // Decoding hides behind VNNI's multiplications: a panel never pays.
-    case Isa::kAvx512Vnni: return std::numeric_limits<std::int64_t>::max();
+    case Isa::kAvx2: return 32;
     case Isa::kAmx: return 0;
+    // With 32 registers decoding hides behind the multiplications: a panel never pays.
+    case Isa::kAvx512:
+    case Isa::kAvx512Vnni:
+    case Isa::kPortable: break;
   }
-  return 0;
+  return std::numeric_limits<std::int64_t>::max();
 }
 
 std::string name(const Variant& variant) {
@@ -257,23 +257,26 @@ std::vector<Variant> named_variants(Isa isa) {
     change(variant);
     if (variant != base) variants.push_back(variant);
   };
-  const bool tiles_only = isa == Isa::kAmx;
-  if (!tiles_only) turn([](Variant& v) { v.decode = Decode::kDirect; });
-  turn([](Variant& v) { v.decode = Decode::kPanel; });
+  const bool has_direct = isa != Isa::kAmx;
+  const bool has_panels = isa != Isa::kPortable;
+  if (has_direct && has_panels) {
+    turn([](Variant& v) { v.decode = Decode::kDirect; });
+    turn([](Variant& v) { v.decode = Decode::kPanel; });
+  }
   turn([](Variant& v) { v.tile_rows = v.isa == Isa::kAmx ? 16 : 4; });
   if (isa == Isa::kAvx512 || isa == Isa::kAvx512Vnni) {
     turn([](Variant& v) { v.tile_rows = 8, v.tile_columns = 32; });
   }
-  turn([](Variant& v) { v.decode = Decode::kPanel, v.chunk_elements = 512; });
-  if (!tiles_only) {
+  if (has_panels) turn([](Variant& v) { v.decode = Decode::kPanel, v.chunk_elements = 512; });
+  if (has_direct) {
     turn([](Variant& v) { v.stages = 0; });
-    turn([](Variant& v) { v.stages = 12; });
+    turn([](Variant& v) { v.stages = 16; });
   }
   turn([](Variant& v) { v.task_rows = 64, v.task_columns = 128; });
   turn([](Variant& v) { v.schedule = Schedule::kSequence; });
   turn([](Variant& v) { v.dual = Dual::kTwoPass; });
   turn([](Variant& v) { v.store = Store::kStreaming; });
-  turn([](Variant& v) { v.decode = Decode::kPanel, v.roles = Roles::kSplit; });
+  if (has_panels) turn([](Variant& v) { v.decode = Decode::kPanel, v.roles = Roles::kSplit; });
   return variants;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// check -> plan -> run, on one screen each. The arithmetic is in cpu/; this file binds it to callers.
+// check -> plan -> run, on one screen each. The arithmetic is in cpu/; this file binds it to
+// callers.
 #include "thresher/engine.hpp"
 
 #include <fmt/format.h>
@@ -27,23 +28,26 @@ int checked_thread_count(int asked) {
   return asked;
 }
 
+void check_thread_count(const Plan& plan, int thread_count) {
+  if (plan.state().cpu.thread_count == thread_count) return;
+  throw Error(fmt::format("the plan was made for {} threads, this engine has {}",
+                          plan.state().cpu.thread_count, thread_count));
+}
+
 cpu::GroupBuffers buffers_of(const Group& group, Activations activations,
                              const GroupOperands& operands) {
   if (group.m == 0) return {};
   const cpu::PackedWeights& weights = operands.weights->state().packed;
   const bool nvfp4 = activations == Activations::kNvfp4;
-  // In double, so that the factor is rounded once whatever the order of its parts.
-  const double a_scale = nvfp4 ? operands.a.global_scale : 1.0;
-  const double gate = static_cast<double>(operands.alpha) * a_scale * weights.global_scale;
-  const double up = static_cast<double>(operands.alpha_up) * a_scale * weights.global_scale_up;
+  const Factors factors = factors_of(activations, operands);
   return {.a_codes = nvfp4 ? operands.a.codes : nullptr,
           .a_scales = nvfp4 ? operands.a.scales : nullptr,
           .a16 = nvfp4 ? nullptr : operands.a16,
           .weights = &weights,
           .c = operands.c,
           .c_stride_elements = c_stride(group, operands),
-          .factor = static_cast<float>(gate),
-          .factor_up = static_cast<float>(up)};
+          .factor = static_cast<float>(factors.gate),
+          .factor_up = static_cast<float>(factors.up)};
 }
 
 }  // namespace
@@ -61,25 +65,32 @@ Engine::Engine(Engine&&) noexcept = default;
 Engine& Engine::operator=(Engine&&) noexcept = default;
 Engine::~Engine() = default;
 
-int Engine::thread_count() const { return state_->pool.thread_count(); }
+Engine::State& Engine::state() const {
+  if (state_ == nullptr) throw Error("this engine was moved from");
+  return *state_;
+}
+
+int Engine::thread_count() const { return state().pool.thread_count(); }
 
 Weights Engine::pack(const Nvfp4View& b) const {
   thresher::check(b, "b");
-  const std::lock_guard turn(state_->pool_turn);
-  return Weights(std::make_shared<Weights::State>(
-      Weights::State{cpu::pack_weights(b, nullptr, state_->pool)}));
+  State& engine = state();
+  const std::lock_guard turn(engine.pool_turn);
+  return Weights(
+      std::make_shared<Weights::State>(Weights::State{cpu::pack_weights(b, nullptr, engine.pool)}));
 }
 
 Weights Engine::pack_dual(const Nvfp4View& gate, const Nvfp4View& up) const {
   thresher::check(gate, "gate");
   thresher::check(up, "up");
   if (gate.rows != up.rows || gate.k_elements != up.k_elements) {
-    throw Error(fmt::format("gate is {} x {} but up is {} x {}", gate.rows, gate.k_elements, up.rows,
-                            up.k_elements));
+    throw Error(fmt::format("gate is {} x {} but up is {} x {}", gate.rows, gate.k_elements,
+                            up.rows, up.k_elements));
   }
-  const std::lock_guard turn(state_->pool_turn);
-  return Weights(std::make_shared<Weights::State>(
-      Weights::State{cpu::pack_weights(gate, &up, state_->pool)}));
+  State& engine = state();
+  const std::lock_guard turn(engine.pool_turn);
+  return Weights(
+      std::make_shared<Weights::State>(Weights::State{cpu::pack_weights(gate, &up, engine.pool)}));
 }
 
 std::vector<std::string> Engine::variants() const {
@@ -116,6 +127,7 @@ Plan Engine::plan(const Problem& problem, std::string_view variant) const {
 }
 
 void Engine::check(const Plan& plan, std::span<const GroupOperands> operands) const {
+  check_thread_count(plan, thread_count());
   check_operands(plan.problem(), operands);
   check_overlap(plan.problem(), operands);
 }
@@ -123,16 +135,14 @@ void Engine::check(const Plan& plan, std::span<const GroupOperands> operands) co
 void Engine::run(const Plan& plan, std::span<const GroupOperands> operands,
                  Workspace& workspace) const {
   const Problem& problem = plan.problem();
+  State& engine = state();
+  check_thread_count(plan, engine.pool.thread_count());
   check_operands(problem, operands);
-  if (plan.state().cpu.thread_count != thread_count()) {
-    throw Error(fmt::format("the plan was made for {} threads, this engine has {}",
-                            plan.state().cpu.thread_count, thread_count()));
-  }
   if (workspace.bytes() < plan.workspace_bytes()) {
     throw Error(fmt::format("the workspace has {} bytes, the plan needs {}", workspace.bytes(),
                             plan.workspace_bytes()));
   }
-  const std::lock_guard turn(state_->pool_turn);
+  const std::lock_guard turn(engine.pool_turn);
   // A plan is shared by callers, the workspace is not: the call keeps its table of buffers there.
   cpu::GroupBuffers* buffers = reinterpret_cast<cpu::GroupBuffers*>(workspace.data());
   for (std::size_t i = 0; i < operands.size(); ++i) {
@@ -140,7 +150,7 @@ void Engine::run(const Plan& plan, std::span<const GroupOperands> operands,
   }
   const cpu::NanScale nan =
       cpu::run(plan.state().cpu, {buffers, operands.size()},
-               reinterpret_cast<std::uint8_t*>(workspace.data()), state_->pool);
+               reinterpret_cast<std::uint8_t*>(workspace.data()), engine.pool);
   if (nan.found) {
     throw Error(fmt::format("group {}: the scale of row {}, block {} of the activations is NaN",
                             nan.group_index, nan.row, nan.block));

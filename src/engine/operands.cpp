@@ -65,6 +65,22 @@ void check_output(std::size_t index, const Problem& problem, const GroupOperands
   }
 }
 
+// A factor may not overflow FP32, or sums of zero would become NaN; the margin is for the powers of
+// two that kernels multiply into it.
+constexpr double kFactorMax = 0x1p96;
+
+void check_factor(std::size_t index, const char* name, float alpha, double factor) {
+  if (!std::isfinite(alpha)) fail(index, fmt::format("{} = {} is not finite", name, alpha));
+  if (std::abs(factor) <= kFactorMax) return;
+  fail(index, fmt::format("{} times the global scales = {:.3g} is beyond 2^96", name, factor));
+}
+
+void check_factors(std::size_t index, const Problem& problem, const GroupOperands& operands) {
+  const Factors factors = factors_of(problem.activations, operands);
+  check_factor(index, "alpha", operands.alpha, factors.gate);
+  if (problem.op == Op::kDual) check_factor(index, "alpha_up", operands.alpha_up, factors.up);
+}
+
 struct Extent {
   std::uintptr_t begin;
   std::uintptr_t end;
@@ -94,12 +110,20 @@ std::vector<Extent> extents_of(const Problem& problem, std::span<const GroupOper
       add(extents, operands[i].a16, group.m * group.k * 2, i, "a16");
     }
     const cpu::PackedWeights& packed = operands[i].weights->state().packed;
-    add(extents, packed.pages.data(), static_cast<std::int64_t>(packed.pages.bytes()), i, "weights");
+    add(extents, packed.pages.data(), static_cast<std::int64_t>(packed.pages.bytes()), i,
+        "weights");
   }
   return extents;
 }
 
 }  // namespace
+
+Factors factors_of(Activations activations, const GroupOperands& operands) {
+  const cpu::PackedWeights& weights = operands.weights->state().packed;
+  const double a_scale = activations == Activations::kNvfp4 ? operands.a.global_scale : 1.0;
+  return {.gate = a_scale * operands.alpha * weights.global_scale,
+          .up = a_scale * operands.alpha_up * weights.global_scale_up};
+}
 
 void check_operands(const Problem& problem, std::span<const GroupOperands> operands) {
   if (operands.size() != problem.groups.size()) {
@@ -110,12 +134,13 @@ void check_operands(const Problem& problem, std::span<const GroupOperands> opera
     if (problem.groups[i].m == 0) continue;
     check_weights(i, problem, operands[i]);
     check_activations(i, problem, operands[i]);
+    check_factors(i, problem, operands[i]);
     check_output(i, problem, operands[i]);
   }
 }
 
-// Sorted by begin, an output overlaps something iff it overlaps the furthest-reaching extent before it,
-// or an extent that begins inside it. Inputs may share memory with each other.
+// Sorted by begin, an output overlaps something iff it overlaps the furthest-reaching extent before
+// it, or an extent that begins inside it. Inputs may share memory with each other.
 void check_overlap(const Problem& problem, std::span<const GroupOperands> operands) {
   std::vector<Extent> extents = extents_of(problem, operands);
   std::sort(extents.begin(), extents.end(),

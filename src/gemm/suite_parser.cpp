@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <toml++/toml.h>
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -13,6 +12,7 @@
 
 #include "gemm/extent_faults.hpp"
 #include "gemm/suite.hpp"
+#include "gemm/toml.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher {

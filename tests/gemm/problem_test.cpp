@@ -13,10 +13,7 @@ namespace {
 constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
 
 Problem problem_of(std::vector<Group> groups) {
-  Problem problem;
-  problem.name = "p";
-  problem.groups = std::move(groups);
-  return problem;
+  return {"p", Op::kGemm, Activations::kNvfp4, Output::kFp16, std::move(groups)};
 }
 
 std::string complaint_about(const Group& group) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints what our conversions do, for ml_dtypes_check.py to hold against an independent library.
 //
-//   dump_encodings decode                       every code: format, code, bits of the float
-//   dump_encodings encode                       bits of doubles in, their codes in each format out
-//   dump_encodings quantize ROWS K {global|plain}   bits of floats in, global scale, scales, codes
-//   out
+//   dump_encodings decode
+//     for every code: format, code, bits of the float
+//   dump_encodings encode
+//     bits of doubles in; their E2M1, E4M3, fp16 and bf16 codes out
+//   dump_encodings quantize ROWS K {global|plain}
+//     bits of floats in; global scale, scales and codes out
 //
 // All numbers but ROWS and K are hexadecimal.
 #include <fmt/format.h>

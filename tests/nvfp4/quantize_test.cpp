@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each rule of docs/nvfp4.md by itself. quantize_property_test.cpp holds the rules against brute
-// force.
+// Each rule of docs/nvfp4.md by itself; quantize_property_test.cpp has the brute force.
 #include <gtest/gtest.h>
 
 #include <cfloat>

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/bench_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "cli/machine.hpp"
+#include "cli/selection.hpp"
+#include "cli/table.hpp"
+#include "referee/statistics.hpp"
+
+namespace thresher::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The half-width of the interval in percent of the median.
+std::string spread_text(const referee::MedianInterval& us) {
+  const double half_width = std::max(us.high - us.median, us.median - us.low);
+  return fmt::format("{:.1f}%", 100 * half_width / us.median);
+}
+
+std::string us_text(double us) {
+  return us < 1000 ? fmt::format("{:.1f}", us) : fmt::format("{:.0f}", us);
+}
+
+double ratio_against(const BenchRow& row, const Timing& peer) {
+  return peer.us.median / row.timing.us.median;
+}
+
+Tone tone_of(const Timing& timing) {
+  return timing.first_failure.empty() ? Tone::kPlain : Tone::kBad;
+}
+
+Cell error_cell(const Timing& timing) {
+  return {fmt::format("{:.3f}", timing.max_error_over_bound), tone_of(timing)};
+}
+
+Cell ratio_cell(const BenchRow& row, const Timing& peer) {
+  return {fmt::format("{:.2f}x", ratio_against(row, peer)), tone_of(peer)};
+}
+
+struct BenchColumn {
+  Column column;
+  std::function<Cell(const BenchRow&)> cell;
+};
+
+std::vector<BenchColumn> number_columns() {
+  const auto number = [](const char* title, auto text) {
+    return BenchColumn{{title, Align::kRight}, [text](const BenchRow& row) { return text(row); }};
+  };
+  return {
+      number("median us", [](const BenchRow& row) { return us_text(row.timing.us.median); }),
+      number("+-", [](const BenchRow& row) { return spread_text(row.timing.us); }),
+      number("GFLOP/s", [](const BenchRow& row) { return fmt::format("{:.1f}", row.gflops()); }),
+      number("GB/s",
+             [](const BenchRow& row) { return fmt::format("{:.1f}", row.weight_gb_per_s()); }),
+      number("light",
+             [](const BenchRow& row) { return fmt::format("{:.2f}", row.share_of_light()); }),
+      number("error", [](const BenchRow& row) { return error_cell(row.timing); })};
+}
+
+std::string op_of(const BenchRow& row) { return std::string(to_string(row.problem.op)); }
+std::string variant_of(const BenchRow& row) { return row.variant; }
+
+template <typename Text>
+bool differs(const std::vector<BenchRow>& rows, Text text) {
+  return std::any_of(rows.begin(), rows.end(),
+                     [&](const BenchRow& row) { return text(row) != text(rows.front()); });
+}
+
+// The operation and the variant have a column only where they differ; print_heading names them
+// else.
+std::vector<BenchColumn> columns_for(const std::vector<BenchRow>& rows) {
+  std::vector<BenchColumn> columns{
+      {{"problem"}, [](const BenchRow& row) { return Cell(row.problem.name); }}};
+  if (differs(rows, op_of)) columns.push_back({{"op"}, op_of});
+  if (differs(rows, variant_of)) columns.push_back({{"variant"}, variant_of});
+  for (BenchColumn& column : number_columns()) columns.push_back(std::move(column));
+  for (std::size_t i = 0; i < rows.front().peers.size(); ++i) {
+    columns.push_back({{rows.front().peers[i].name, Align::kRight},
+                       [i](const BenchRow& row) { return ratio_cell(row, row.peers[i]); }});
+  }
+  return columns;
+}
+
+void print_table(const std::vector<BenchRow>& rows) {
+  const std::vector<BenchColumn> columns = columns_for(rows);
+  std::vector<Column> titles;
+  for (const BenchColumn& column : columns) titles.push_back(column.column);
+  Table table(titles);
+  for (const BenchRow& row : rows) {
+    std::vector<Cell> cells;
+    for (const BenchColumn& column : columns) cells.push_back(column.cell(row));
+    table.add_row(std::move(cells));
+  }
+  print(table);
+}
+
+// The geomean over problems, where there is something to average.
+std::string geomean_text(const std::vector<double>& ratios) {
+  return ratios.empty() ? "none" : fmt::format("{:.2f}", referee::geomean(ratios));
+}
+
+void print_summary(const std::string& entrant, const std::vector<BenchRow>& rows) {
+  std::vector<double> shares;
+  for (const BenchRow& row : rows) {
+    if (row.share_of_light() > 0) shares.push_back(row.share_of_light());
+  }
+  fmt::print("{}: geomean {} of the speed of light\n", entrant, geomean_text(shares));
+  for (std::size_t i = 0; i < rows.front().peers.size(); ++i) {
+    std::vector<double> ratios;
+    const BenchRow* least = &rows.front();
+    for (const BenchRow& row : rows) {
+      ratios.push_back(ratio_against(row, row.peers[i]));
+      if (ratios.back() < ratio_against(*least, least->peers[i])) least = &row;
+    }
+    fmt::print("  against {}: geomean {}x, least {:.2f}x ({})\n", rows.front().peers[i].name,
+               geomean_text(ratios), ratio_against(*least, least->peers[i]), least->problem.name);
+  }
+}
+
+void print_heading(const std::vector<BenchRow>& rows) {
+  const cpu::Ceilings& ceilings = rows.front().ceilings;
+  std::string heading =
+      fmt::format("{} thread{}", ceilings.thread_count, ceilings.thread_count == 1 ? "" : "s");
+  if (!differs(rows, op_of)) heading += ", " + op_of(rows.front());
+  if (!differs(rows, variant_of)) heading += ", " + variant_of(rows.front());
+  fmt::print("{}\n", heading);
+  fmt::print("ceilings ({}): DRAM read {:.1f} GB/s, {:.0f} GOP/s, {:.0f} GFLOP/s; noise {:.2f} %\n",
+             cpu::to_string(best_isa()), ceilings.read_gb_per_s, ceilings.integer_gop_per_s,
+             ceilings.fma_gflop_per_s, 100 * ceilings.noise);
+}
+
+template <typename Keep>
+std::vector<BenchRow> filtered(const std::vector<BenchRow>& rows, Keep keep) {
+  std::vector<BenchRow> kept;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(kept), keep);
+  return kept;
+}
+
+}  // namespace
+
+double BenchRow::gflops() const { return flop_count(problem) / timing.us.median / 1e3; }
+double BenchRow::weight_gb_per_s() const { return weight_bytes(problem) / timing.us.median / 1e3; }
+double BenchRow::share_of_light() const { return light.floor_us() / timing.us.median; }
+
+void print_json_line(const BenchRow& row) {
+  Json peers = Json::object();
+  Json peer_details = Json::object();
+  for (const Timing& peer : row.peers) {
+    peers[peer.name] = peer.us.median;
+    peer_details[peer.name] = {{"low_us", peer.us.low},
+                               {"high_us", peer.us.high},
+                               {"max_error_over_bound", peer.max_error_over_bound}};
+  }
+  const Json line{{"suite", row.suite},
+                  {"problem", row.problem.name},
+                  {"op", to_string(row.problem.op)},
+                  {"backend", "cpu"},
+                  {"variant", row.variant},
+                  {"threads", row.ceilings.thread_count},
+                  {"median_us", row.timing.us.median},
+                  {"low_us", row.timing.us.low},
+                  {"high_us", row.timing.us.high},
+                  {"gflops", row.gflops()},
+                  {"weight_gb_per_s", row.weight_gb_per_s()},
+                  {"speed_of_light_us", row.light.floor_us()},
+                  {"share_of_light", row.share_of_light()},
+                  {"max_error_over_bound", row.timing.max_error_over_bound},
+                  {"peers", std::move(peers)},
+                  {"activations", to_string(row.problem.activations)},
+                  {"output", to_string(row.problem.output)},
+                  {"samples", row.timing.sample_count},
+                  {"coverage", row.timing.us.coverage},
+                  {"weight_copies", row.weight_copies},
+                  {"peer_details", std::move(peer_details)},
+                  {"ceilings",
+                   {{"instruction_set", cpu::to_string(best_isa())},
+                    {"read_gb_per_s", row.ceilings.read_gb_per_s},
+                    {"integer_gop_per_s", row.ceilings.integer_gop_per_s},
+                    {"fma_gflop_per_s", row.ceilings.fma_gflop_per_s},
+                    {"noise", row.ceilings.noise}}}};
+  fmt::print("{}\n", line.dump());
+  std::fflush(stdout);
+}
+
+void print_tables(const std::vector<BenchRow>& rows) {
+  std::vector<int> thread_counts;
+  std::vector<std::string> entrants;
+  for (const BenchRow& row : rows) {
+    thread_counts.push_back(row.ceilings.thread_count);
+    entrants.push_back(row.entrant);
+  }
+  for (const int thread_count : distinct(thread_counts)) {
+    const std::vector<BenchRow> of_threads = filtered(
+        rows, [&](const BenchRow& row) { return row.ceilings.thread_count == thread_count; });
+    print_heading(of_threads);
+    print_table(of_threads);
+    for (const std::string& entrant : distinct(entrants)) {
+      const std::vector<BenchRow> of_entrant =
+          filtered(of_threads, [&](const BenchRow& row) { return row.entrant == entrant; });
+      if (!of_entrant.empty()) print_summary(entrant, of_entrant);
+    }
+    fmt::print("\n");
+  }
+}
+
+}  // namespace thresher::cli

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// thresher doctor: what this machine has, what it can do, and how quiet it is.
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "bench/openblas.hpp"
+#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
+#include "cli/machine.hpp"
+#include "cli/progress.hpp"
+#include "cli/table.hpp"
+#include "cpu/features.hpp"
+
+namespace thresher::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct DoctorOptions {
+  double seconds = 1.5;
+  int thread_count = 0;
+  bool json = false;
+};
+
+// A shared library that a GPU backend would open.
+struct GpuLibrary {
+  const char* name;
+  std::vector<const char*> files;
+  const char* how_to_get_it;
+  bool found = false;
+};
+
+struct Examination {
+  std::string huge_pages;
+  std::vector<cpu::Ceilings> ceilings;  // one thread, then all
+  const bench::Openblas* openblas = nullptr;
+  std::vector<GpuLibrary> gpu_libraries;
+};
+
+// The word in brackets in "always [madvise] never".
+std::string huge_page_mode() {
+  std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
+  std::string word;
+  while (file >> word) {
+    if (word.front() == '[') return word.substr(1, word.size() - 2);
+  }
+  return "unknown";
+}
+
+std::string huge_page_advice(const std::string& mode) {
+  if (mode == "always" || mode == "madvise") return "the engine gets 2 MiB pages for weights";
+  if (mode == "never") {
+    return "weights stream slower from 4 KiB pages; as root: "
+           "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled";
+  }
+  return "this system does not say whether the engine gets 2 MiB pages";
+}
+
+std::string noise_judgement(double noise) {
+  if (noise < 0.005) return "quiet: differences of 1 % can be trusted";
+  if (noise < 0.02) return "usable: compare medians of interleaved runs, trust 3 % and more";
+  return "noisy: other work is running; trust only large differences, or stop it and try again";
+}
+
+std::vector<GpuLibrary> find_gpu_libraries() {
+  std::vector<GpuLibrary> libraries{
+      {"libcuda", {"libcuda.so.1"}, "it comes with the NVIDIA driver"},
+      {"libnvrtc",
+       {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"},
+       "it comes with the CUDA toolkit"}};
+  for (GpuLibrary& library : libraries) {
+    for (const char* file : library.files) {
+      void* handle = dlopen(file, RTLD_LAZY | RTLD_LOCAL);
+      if (handle == nullptr) continue;
+      library.found = true;
+      dlclose(handle);
+    }
+  }
+  return libraries;
+}
+
+Examination examine(const DoctorOptions& options) {
+  const int thread_count =
+      options.thread_count != 0 ? options.thread_count : cpu::usable_core_count();
+  std::vector<int> thread_counts{1};
+  if (thread_count > 1) thread_counts.push_back(thread_count);
+
+  Examination found{.huge_pages = huge_page_mode(),
+                    .ceilings = {},
+                    .openblas = bench::Openblas::find(),
+                    .gpu_libraries = find_gpu_libraries()};
+  Progress progress(static_cast<std::int64_t>(thread_counts.size()));
+  for (const int count : thread_counts) {
+    progress.begin_step(fmt::format("measuring with {} threads", count));
+    found.ceilings.push_back(cpu::measure_ceilings(best_isa(), count, options.seconds));
+  }
+  return found;
+}
+
+Json to_json(const cpu::Ceilings& ceilings) {
+  return {{"threads", ceilings.thread_count},
+          {"read_gb_per_s", ceilings.read_gb_per_s},
+          {"integer_gop_per_s", ceilings.integer_gop_per_s},
+          {"fma_gflop_per_s", ceilings.fma_gflop_per_s},
+          {"noise", ceilings.noise}};
+}
+
+void print_json(const Examination& found) {
+  Json isas = Json::array();
+  for (const cpu::Isa isa : cpu::kAllIsas) {
+    isas.push_back({{"name", cpu::to_string(isa)},
+                    {"runs", cpu::can_run(isa)},
+                    {"missing", cpu::missing_features(isa)}});
+  }
+  Json ceilings = Json::array();
+  for (const cpu::Ceilings& one : found.ceilings) ceilings.push_back(to_json(one));
+  Json gpu{{"backend", false}};
+  for (const GpuLibrary& library : found.gpu_libraries) gpu[library.name] = library.found;
+  const cpu::Caches caches = cpu::caches();
+  const bool has_openblas = found.openblas != nullptr;
+  const Json report{
+      {"version", THRESHER_VERSION},
+      {"processor", cpu::cpu_model()},
+      {"usable_cores", cpu::usable_core_count()},
+      {"caches",
+       {{"l1d_bytes", caches.l1d_bytes},
+        {"l2_bytes", caches.l2_bytes},
+        {"l3_bytes", caches.l3_bytes}}},
+      {"huge_pages", found.huge_pages},
+      {"instruction_sets", isas},
+      {"measured_instruction_set", cpu::to_string(best_isa())},
+      {"ceilings", ceilings},
+      {"noise_judgement", noise_judgement(found.ceilings.back().noise)},
+      {"openblas", has_openblas ? Json(found.openblas->description()) : Json(nullptr)},
+      {"gpu", gpu}};
+  fmt::print("{}\n", report.dump());
+}
+
+std::string bytes_text(std::int64_t bytes) {
+  if (bytes == 0) return "unknown";
+  if (bytes >= 1 << 20) return fmt::format("{:g} MiB", static_cast<double>(bytes) / (1 << 20));
+  return fmt::format("{:g} KiB", static_cast<double>(bytes) / (1 << 10));
+}
+
+void print_machine(const Examination& found) {
+  const cpu::Caches caches = cpu::caches();
+  Table table({{""}, {""}});
+  table.add_row({"processor", cpu::cpu_model()});
+  table.add_row({"usable cores", fmt::format("{}", cpu::usable_core_count())});
+  table.add_row({"caches", fmt::format("L1d {}, L2 {}, L3 {}", bytes_text(caches.l1d_bytes),
+                                       bytes_text(caches.l2_bytes), bytes_text(caches.l3_bytes))});
+  table.add_row(
+      {"huge pages", fmt::format("{}: {}", found.huge_pages, huge_page_advice(found.huge_pages))});
+  for (const cpu::Isa isa : cpu::kAllIsas) {
+    const std::string missing = cpu::missing_features(isa);
+    table.add_row(
+        {fmt::format("cpu_{}", cpu::to_string(isa)),
+         missing.empty() ? Cell("runs", Tone::kGood) : Cell("missing: " + missing, Tone::kDim)});
+  }
+  print(table);
+}
+
+void print_ceilings(const std::vector<cpu::Ceilings>& ceilings) {
+  std::vector<Column> columns{{fmt::format("measured with {}", cpu::to_string(best_isa()))}};
+  std::vector<Cell> read{"DRAM read, GB/s"};
+  std::vector<Cell> integer{best_isa() == cpu::Isa::kAmx ? "bf16 tile multiply-adds, GOP/s"
+                                                         : "8-bit multiply-adds, GOP/s"};
+  std::vector<Cell> fma{"FP32 multiply-adds, GFLOP/s"};
+  std::vector<Cell> noise{"noise of a fixed spin, %"};
+  for (const cpu::Ceilings& one : ceilings) {
+    columns.push_back(
+        {fmt::format("{} thread{}", one.thread_count, one.thread_count == 1 ? "" : "s"),
+         Align::kRight});
+    read.push_back(fmt::format("{:.1f}", one.read_gb_per_s));
+    integer.push_back(fmt::format("{:.0f}", one.integer_gop_per_s));
+    fma.push_back(fmt::format("{:.0f}", one.fma_gflop_per_s));
+    noise.push_back(fmt::format("{:.2f}", 100 * one.noise));
+  }
+  Table table(columns);
+  for (const std::vector<Cell>& row : {read, integer, fma, noise}) table.add_row(row);
+  print(table);
+}
+
+void print_surroundings(const Examination& found) {
+  Table table({{""}, {""}});
+  table.add_row({"noise", noise_judgement(found.ceilings.back().noise)});
+  table.add_row({"peers", found.openblas != nullptr ? found.openblas->description()
+                                                    : bench::Openblas::how_to_install()});
+  table.add_row({"GPU", "this version has no GPU backend"});
+  for (const GpuLibrary& library : found.gpu_libraries) {
+    table.add_row({library.name, library.found
+                                     ? std::string("present, for when there is one")
+                                     : fmt::format("not found; {}", library.how_to_get_it)});
+  }
+  print(table);
+}
+
+int run_doctor(const DoctorOptions& options) {
+  const Examination found = examine(options);
+  if (options.json) {
+    print_json(found);
+    return kExitOk;
+  }
+  print_machine(found);
+  fmt::print("\n");
+  print_ceilings(found.ceilings);
+  fmt::print("\n");
+  print_surroundings(found);
+  return kExitOk;
+}
+
+}  // namespace
+
+Command add_doctor(CLI::App& app) {
+  const auto options = std::make_shared<DoctorOptions>();
+  CLI::App* command =
+      app.add_subcommand("doctor", "Say what this machine has, what it can do and how quiet it is");
+  command->add_option("--seconds", options->seconds, "Time to measure per thread count")
+      ->check(CLI::Range(0.05, 600.0))
+      ->capture_default_str();
+  command->add_option("--threads", options->thread_count, "Threads to measure with besides one")
+      ->check(CLI::Range(1, 1024))
+      ->default_str("all cores");
+  command->add_flag("--json", options->json, "Print one JSON object");
+  return {command, [options] { return run_doctor(*options); }};
+}
+
+}  // namespace thresher::cli

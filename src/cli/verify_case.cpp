@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/verify_case.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cpu/variant.hpp"
+#include "gemm/random.hpp"
+#include "thresher/error.hpp"
+
+namespace thresher::cli {
+namespace {
+
+// Half of the cases have dense, aligned outputs, the others gaps between rows or an odd start.
+OutputLayout layout_of(std::uint64_t seed) {
+  Random random(seed);
+  return {.row_gap_elements = random.below(2) == 0 ? 0 : random.between(1, 9),
+          .misalignment_elements = random.below(2) == 0 ? 0 : random.between(1, 15)};
+}
+
+std::int64_t sample_count_of(const Problem& problem, std::int64_t oracle_steps_max) {
+  std::int64_t steps = 0;
+  std::int64_t k_max = 1;
+  for (const Group& group : problem.groups) {
+    steps += group.m * group.n * group.k;
+    k_max = std::max(k_max, group.k);
+  }
+  return steps <= oracle_steps_max ? 0 : std::max<std::int64_t>(1, oracle_steps_max / k_max);
+}
+
+std::string twin_set(const Problem& problem, const std::string& variant) {
+  const bool is_integer = problem.activations == Activations::kNvfp4 &&
+                          cpu::variant_from_name(variant).isa != cpu::Isa::kAmx;
+  return is_integer ? "integer" : variant;
+}
+
+std::string describe(const Conformance& conformance) {
+  return fmt::format("{} of {} elements checked are wrong; {}", conformance.failed_count,
+                     conformance.checked_count, conformance.first_failure);
+}
+
+Finding failure(std::string what) { return {.ok = false, .what = std::move(what), .twin = {}}; }
+
+}  // namespace
+
+std::uint64_t named_seed(std::uint64_t seed, std::string_view name) {
+  std::uint64_t hash = 14695981039346656037u;  // FNV-1a
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return Random(seed, hash).next();
+}
+
+VerifyCase::VerifyCase(const Problem& problem, const Inputs& inputs, CaseOptions options)
+    : problem_(problem),
+      inputs_(inputs),
+      options_(options),
+      outputs_(problem, layout_of(options.seed)) {}
+
+Finding VerifyCase::check(const Runner& runner, const RunProblem& run) {
+  const std::string name = fmt::format("{} {}", runner.variant, runner.thread_count);
+  outputs_.poison(named_seed(options_.seed, name));
+  try {
+    run(outputs_);
+    if (std::string trespass = outputs_.find_trespass(); !trespass.empty()) {
+      return failure(std::move(trespass));
+    }
+    const std::size_t checked_index = check_bits();
+    if (std::string unwritten = find_unwritten(run); !unwritten.empty()) {
+      return failure(std::move(unwritten));
+    }
+    const Conformance& conformance = checked_[checked_index].conformance;
+    Finding finding =
+        conformance.ok ? compare_with_twin(runner, checked_index) : failure(describe(conformance));
+    finding.max_error_over_bound = conformance.max_error_over_bound;
+    return finding;
+  } catch (const Error& error) {
+    return failure(fmt::format("refused to run: {}", error.what()));
+  }
+}
+
+// An element that keeps its poison and, in a second run, the opposite poison was written by
+// neither.
+std::string VerifyCase::find_unwritten(const RunProblem& run) {
+  const std::vector<std::size_t> suspects = outputs_.poisoned_elements();
+  if (suspects.empty()) return {};
+  outputs_.poison_inverted();
+  run(outputs_);
+  const std::vector<std::size_t> again = outputs_.poisoned_elements();
+  for (const std::size_t index : suspects) {
+    if (!std::binary_search(again.begin(), again.end(), index)) continue;
+    return fmt::format("did not write {}", outputs_.describe_element(index));
+  }
+  return {};
+}
+
+// The index of the outputs' bits among all bits checked so far.
+std::size_t VerifyCase::check_bits() {
+  std::vector<std::uint8_t> bits = outputs_.elements();
+  for (std::size_t i = 0; i < checked_.size(); ++i) {
+    if (checked_[i].bits == bits) return i;
+  }
+  const Conformance conformance =
+      check_outputs(problem_, inputs_, outputs_.views(),
+                    {.bitwise = compares_bitwise(problem_, options_.family),
+                     .sample_count = sample_count_of(problem_, options_.oracle_steps_max),
+                     .seed = options_.seed});
+  checked_.push_back({std::move(bits), conformance});
+  return checked_.size() - 1;
+}
+
+Finding VerifyCase::compare_with_twin(const Runner& runner, std::size_t checked_index) {
+  const auto [first, is_new] =
+      first_twins_.emplace(twin_set(problem_, runner.variant), FirstTwin{runner, checked_index});
+  const FirstTwin& twin = first->second;
+  if (is_new || twin.checked_index == checked_index) return {};
+
+  const std::vector<std::uint8_t>& bits = checked_[checked_index].bits;
+  const std::vector<std::uint8_t>& twin_bits = checked_[twin.checked_index].bits;
+  const auto difference = std::mismatch(bits.begin(), bits.end(), twin_bits.begin()).first;
+  const auto element_index = static_cast<std::size_t>(difference - bits.begin()) /
+                             static_cast<std::size_t>(bytes_per_element(problem_.output));
+  Finding finding =
+      failure(fmt::format("not the bits of {} with {} threads, first at {}", twin.runner.variant,
+                          twin.runner.thread_count, outputs_.describe_element(element_index)));
+  finding.twin = twin.runner;
+  return finding;
+}
+
+}  // namespace thresher::cli

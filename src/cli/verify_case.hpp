@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// One case of verify: a problem with its inputs, computed by many variants and thread counts.
+//
+// Every run starts from poisoned outputs and must write all of them and nothing else, obey the
+// arithmetic contract, and agree bit for bit with its twins: the same variant with other thread
+// counts, and for NVFP4 activations every variant whose body sums exact integers in the same order,
+// which is all of them but AMX's.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/guarded_outputs.hpp"
+#include "gemm/conformance.hpp"
+#include "gemm/inputs.hpp"
+#include "thresher/problem.hpp"
+
+namespace thresher::cli {
+
+struct Runner {
+  std::string variant;
+  int thread_count = 1;
+};
+
+// Computes the problem into the outputs it is given.
+using RunProblem = std::function<void(const GuardedOutputs& outputs)>;
+
+struct Finding {
+  bool ok = true;
+  std::string what;            // what is wrong, in one line
+  std::optional<Runner> twin;  // with whom the bits disagree
+  double max_error_over_bound = 0;
+};
+
+struct CaseOptions {
+  InputFamily family = InputFamily::kExact;
+  std::uint64_t seed = 0;
+  // Multiply-adds the oracle may spend on one output; beyond that it checks a sample of the
+  // elements.
+  std::int64_t oracle_steps_max = std::int64_t{1} << 25;
+};
+
+// Refers to `problem` and `inputs`, which must live as long.
+class VerifyCase {
+ public:
+  VerifyCase(const Problem& problem, const Inputs& inputs, CaseOptions options);
+
+  Finding check(const Runner& runner, const RunProblem& run);
+
+ private:
+  // Bits that came out, with the verdict on them: equal bits need no second oracle.
+  struct Checked {
+    std::vector<std::uint8_t> bits;
+    Conformance conformance;
+  };
+  // The first of a set of runners that must all produce the same bits.
+  struct FirstTwin {
+    Runner runner;
+    std::size_t checked_index = 0;
+  };
+
+  std::size_t check_bits();
+  std::string find_unwritten(const RunProblem& run);
+  Finding compare_with_twin(const Runner& runner, std::size_t checked_index);
+
+  const Problem& problem_;
+  const Inputs& inputs_;
+  const CaseOptions options_;
+  GuardedOutputs outputs_;
+  std::vector<Checked> checked_;
+  std::map<std::string, FirstTwin> first_twins_;
+};
+
+// A seed for something that has a name, so that it does not depend on what else is verified.
+std::uint64_t named_seed(std::uint64_t seed, std::string_view name);
+
+}  // namespace thresher::cli

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+// The C twin: converts plain structs to those of engine.hpp, and exceptions to status codes. What
+// is checked here is only what conversion needs; the rest is checked, and named, by what it calls.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "cpu/pages.hpp"
+#include "gemm/extent_faults.hpp"
+#include "nvfp4/check.hpp"
+#include "thresher/engine.hpp"
+#include "thresher/thresher.h"
+
+// NOLINTBEGIN(readability-identifier-naming): C's names for C's handles.
+struct thresher_engine {
+  thresher::Engine engine;
+  std::vector<std::string> variants;
+};
+
+struct thresher_weights {
+  thresher::Weights weights;
+};
+
+struct thresher_plan {
+  thresher::Plan plan;
+};
+
+struct thresher_workspace {
+  thresher::Workspace workspace;
+  std::vector<thresher::GroupOperands>
+      operands;  // a run's, converted, so that it allocates nothing
+};
+// NOLINTEND(readability-identifier-naming)
+
+namespace thresher {
+namespace {
+
+// A plain array: storing a message must not fail, not even for want of memory.
+constexpr std::size_t kMessageBytesMax = 1024;
+thread_local char last_error[kMessageBytesMax] = "";
+
+thresher_status fail(thresher_status status, const char* message) noexcept {
+  std::snprintf(last_error, sizeof last_error, "%s", message);
+  return status;
+}
+
+template <class Call>
+thresher_status guarded(const Call& call) noexcept {
+  try {
+    call();
+    return THRESHER_OK;
+  } catch (const cpu::NoMemory& error) {
+    return fail(THRESHER_OUT_OF_MEMORY, error.what());
+  } catch (const Error& error) {
+    return fail(THRESHER_INVALID, error.what());
+  } catch (const std::bad_alloc&) {
+    return fail(THRESHER_OUT_OF_MEMORY, "out of memory");
+  } catch (const std::exception& error) {
+    return fail(THRESHER_INTERNAL, error.what());
+  } catch (...) {
+    return fail(THRESHER_INTERNAL, "an exception of unknown type");
+  }
+}
+
+// What `call` returns, or a value-initialised one when it fails.
+template <class Call>
+auto value_or_zero(const Call& call) noexcept {
+  decltype(call()) value{};
+  guarded([&] { value = call(); });
+  return value;
+}
+
+template <class Type>
+Type& need(Type* pointer, const char* name) {
+  if (pointer == nullptr) throw Error(fmt::format("{} is null", name));
+  return *pointer;
+}
+
+// `make` returns the handle by value; `name` is what the caller calls `out`.
+template <class Handle, class Make>
+thresher_status create(Handle** out, const char* name, const Make& make) noexcept {
+  return guarded([&] {
+    need(out, name) = nullptr;
+    *out = new Handle(make());
+  });
+}
+
+template <class Enum>
+Enum enum_of(std::int32_t value, Enum last, const char* name) {
+  if (value < 0 || value > static_cast<std::int32_t>(last)) {
+    throw Error(fmt::format("{} = {} is not in 0..{}", name, value, static_cast<int>(last)));
+  }
+  return static_cast<Enum>(value);
+}
+
+Nvfp4View view_of(const thresher_nvfp4_view& view) {
+  return {view.codes, view.scales, view.rows, view.k_elements, view.global_scale};
+}
+
+Problem problem_of(const thresher_problem& problem) {
+  Problem converted{
+      .name = problem.name == nullptr ? "" : problem.name,
+      .op = enum_of(problem.op, Op::kDual, "problem.op"),
+      .activations = enum_of(problem.activations, Activations::kBf16, "problem.activations"),
+      .output = enum_of(problem.output, Output::kFp32, "problem.output")};
+  // Before the groups are read: a wrong count would read past them.
+  const std::string fault = fault_of_group_count(problem.group_count);
+  if (!fault.empty()) throw Error(fmt::format("problem '{}': {}", converted.name, fault));
+  need(problem.groups, "problem.groups");
+  for (std::int64_t i = 0; i < problem.group_count; ++i) {
+    const thresher_group& group = problem.groups[i];
+    converted.groups.push_back({.m = group.m, .n = group.n, .k = group.k});
+  }
+  return converted;
+}
+
+GroupOperands operands_of(const thresher_group_operands& operands) {
+  return {.a = view_of(operands.a),
+          .a16 = operands.a16,
+          .weights = operands.weights == nullptr ? nullptr : &operands.weights->weights,
+          .c = operands.c,
+          .c_stride_elements = operands.c_stride_elements,
+          .alpha = operands.alpha,
+          .alpha_up = operands.alpha_up};
+}
+
+void convert(const Plan& plan, const thresher_group_operands* operands, std::int64_t group_count,
+             std::vector<GroupOperands>& out) {
+  const auto needed = static_cast<std::int64_t>(plan.problem().groups.size());
+  if (group_count != needed) {
+    throw Error(fmt::format("group_count = {} but the plan has {} groups", group_count, needed));
+  }
+  need(operands, "operands");
+  out.resize(static_cast<std::size_t>(needed));
+  std::transform(operands, operands + needed, out.begin(), operands_of);
+}
+
+void write(const Nvfp4Matrix& matrix, thresher_nvfp4_buffer& out) {
+  if (matrix.rows > 0) {
+    std::copy(matrix.codes.begin(), matrix.codes.end(), &need(out.codes, "out.codes"));
+    std::copy(matrix.scales.begin(), matrix.scales.end(), &need(out.scales, "out.scales"));
+  }
+  out.global_scale = matrix.global_scale;
+}
+
+template <class Value, class Stored>
+thresher_status quantize_to(const Stored* values, std::int32_t use_global_scale,
+                            thresher_nvfp4_buffer* out) noexcept {
+  static_assert(sizeof(Value) == sizeof(Stored));
+  return guarded([&] {
+    const std::int64_t rows = need(out, "out").rows;
+    nvfp4::check_matrix_extents("quantize", rows, out->k_elements);
+    if (rows > 0) need(values, "values");
+    const auto count = static_cast<std::size_t>(rows * out->k_elements);
+    const QuantizeOptions options{.global_scale = use_global_scale != 0};
+    // Fp16 and Bf16 are their bits and nothing more.
+    const std::span<const Value> span(reinterpret_cast<const Value*>(values), count);
+    write(quantize(span, rows, out->k_elements, options), *out);
+  });
+}
+
+template <class Unpack>
+thresher_status unpack_to(const thresher_weights* handle, thresher_nvfp4_buffer* out,
+                          const Unpack& unpack) noexcept {
+  return guarded([&] {
+    const Weights& weights = need(handle, "weights").weights;
+    need(out, "out");
+    if (out->rows != weights.n() || out->k_elements != weights.k_elements()) {
+      throw Error(fmt::format("out is {} x {} but the weights are n = {}, k = {}", out->rows,
+                              out->k_elements, weights.n(), weights.k_elements()));
+    }
+    write(unpack(weights), *out);
+  });
+}
+
+}  // namespace
+}  // namespace thresher
+
+using namespace thresher;
+
+#define THRESHER_TEXT_OF(number) #number
+#define THRESHER_TEXT(number) THRESHER_TEXT_OF(number)
+const char* thresher_version(void) {
+  return THRESHER_TEXT(THRESHER_VERSION_MAJOR) "." THRESHER_TEXT(
+      THRESHER_VERSION_MINOR) "." THRESHER_TEXT(THRESHER_VERSION_PATCH);
+}
+
+const char* thresher_last_error(void) { return last_error; }
+
+thresher_status thresher_quantize(const float* values, int32_t use_global_scale,
+                                  thresher_nvfp4_buffer* out) {
+  return quantize_to<float>(values, use_global_scale, out);
+}
+
+thresher_status thresher_quantize_fp16(const uint16_t* values, int32_t use_global_scale,
+                                       thresher_nvfp4_buffer* out) {
+  return quantize_to<Fp16>(values, use_global_scale, out);
+}
+
+thresher_status thresher_quantize_bf16(const uint16_t* values, int32_t use_global_scale,
+                                       thresher_nvfp4_buffer* out) {
+  return quantize_to<Bf16>(values, use_global_scale, out);
+}
+
+thresher_status thresher_dequantize(const thresher_nvfp4_view* matrix, float* values) {
+  return guarded([&] {
+    const std::vector<float> floats = dequantize(view_of(need(matrix, "matrix")));
+    if (!floats.empty()) std::copy(floats.begin(), floats.end(), &need(values, "values"));
+  });
+}
+
+thresher_nvfp4_view thresher_view(const thresher_nvfp4_buffer* buffer) {
+  return value_or_zero([&] {
+    const thresher_nvfp4_buffer& b = need(buffer, "buffer");
+    return thresher_nvfp4_view{b.codes, b.scales, b.rows, b.k_elements, b.global_scale};
+  });
+}
+
+thresher_status thresher_engine_create(int32_t thread_count, thresher_engine** engine) {
+  return create(engine, "engine", [&] {
+    Engine created({.thread_count = thread_count});
+    std::vector<std::string> variants = created.variants();
+    return thresher_engine{std::move(created), std::move(variants)};
+  });
+}
+
+void thresher_engine_destroy(thresher_engine* engine) { delete engine; }
+
+int32_t thresher_thread_count(const thresher_engine* engine) {
+  return value_or_zero([&] { return need(engine, "engine").engine.thread_count(); });
+}
+
+int64_t thresher_variant_count(const thresher_engine* engine) {
+  return value_or_zero(
+      [&] { return static_cast<int64_t>(need(engine, "engine").variants.size()); });
+}
+
+const char* thresher_variant_name(const thresher_engine* engine, int64_t index) {
+  return value_or_zero([&] {
+    const std::vector<std::string>& names = need(engine, "engine").variants;
+    if (index < 0 || static_cast<std::size_t>(index) >= names.size()) {
+      throw Error(fmt::format("index = {} is not in 0..{}", index, names.size() - 1));
+    }
+    return names[static_cast<std::size_t>(index)].c_str();
+  });
+}
+
+thresher_status thresher_pack(const thresher_engine* engine, const thresher_nvfp4_view* b,
+                              thresher_weights** weights) {
+  return create(weights, "weights", [&] {
+    return thresher_weights{need(engine, "engine").engine.pack(view_of(need(b, "b")))};
+  });
+}
+
+thresher_status thresher_pack_dual(const thresher_engine* engine, const thresher_nvfp4_view* gate,
+                                   const thresher_nvfp4_view* up, thresher_weights** weights) {
+  return create(weights, "weights", [&] {
+    const Engine& packer = need(engine, "engine").engine;
+    return thresher_weights{packer.pack_dual(view_of(need(gate, "gate")), view_of(need(up, "up")))};
+  });
+}
+
+void thresher_weights_destroy(thresher_weights* weights) { delete weights; }
+
+size_t thresher_weights_bytes(const thresher_weights* weights) {
+  return value_or_zero([&] { return need(weights, "weights").weights.bytes(); });
+}
+
+thresher_status thresher_unpack(const thresher_weights* weights, thresher_nvfp4_buffer* out) {
+  return unpack_to(weights, out, [](const Weights& packed) { return packed.unpack(); });
+}
+
+thresher_status thresher_unpack_up(const thresher_weights* weights, thresher_nvfp4_buffer* out) {
+  return unpack_to(weights, out, [](const Weights& packed) { return packed.unpack_up(); });
+}
+
+thresher_status thresher_plan_create(const thresher_engine* engine, const thresher_problem* problem,
+                                     const char* variant, thresher_plan** plan) {
+  return create(plan, "plan", [&] {
+    const Engine& planner = need(engine, "engine").engine;
+    const char* chosen = variant == nullptr ? "" : variant;
+    return thresher_plan{planner.plan(problem_of(need(problem, "problem")), chosen)};
+  });
+}
+
+void thresher_plan_destroy(thresher_plan* plan) { delete plan; }
+
+const char* thresher_plan_variant(const thresher_plan* plan) {
+  return value_or_zero([&] { return need(plan, "plan").plan.variant().c_str(); });
+}
+
+size_t thresher_plan_workspace_bytes(const thresher_plan* plan) {
+  return value_or_zero([&] { return need(plan, "plan").plan.workspace_bytes(); });
+}
+
+thresher_status thresher_workspace_create(const thresher_plan* plan,
+                                          thresher_workspace** workspace) {
+  return create(workspace, "workspace", [&] {
+    const Plan& made_for = need(plan, "plan").plan;
+    return thresher_workspace{Workspace(made_for),
+                              std::vector<GroupOperands>(made_for.problem().groups.size())};
+  });
+}
+
+void thresher_workspace_destroy(thresher_workspace* workspace) { delete workspace; }
+
+thresher_status thresher_check(const thresher_engine* engine, const thresher_plan* plan,
+                               const thresher_group_operands* operands, int64_t group_count) {
+  return guarded([&] {
+    const Engine& checker = need(engine, "engine").engine;
+    const Plan& checked = need(plan, "plan").plan;
+    std::vector<GroupOperands> converted;
+    convert(checked, operands, group_count, converted);
+    checker.check(checked, converted);
+  });
+}
+
+thresher_status thresher_run(const thresher_engine* engine, const thresher_plan* plan,
+                             const thresher_group_operands* operands, int64_t group_count,
+                             thresher_workspace* workspace) {
+  return guarded([&] {
+    const Engine& runner = need(engine, "engine").engine;
+    const Plan& planned = need(plan, "plan").plan;
+    thresher_workspace& scratch = need(workspace, "workspace");
+    convert(planned, operands, group_count, scratch.operands);
+    runner.run(planned, scratch.operands, scratch.workspace);
+  });
+}

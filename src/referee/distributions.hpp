@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The distributions the referee's intervals come from, to about twelve digits. Probabilities run
+// from 0 to 1, both excluded where a quantile is asked for.
+#pragma once
+
+namespace thresher::referee {
+
+double normal_cdf(double x);
+double normal_quantile(double probability);
+
+// Student's t. Degrees of freedom need not be whole, but must be positive.
+double student_t_cdf(double t, double degrees_of_freedom);
+double student_t_quantile(double probability, double degrees_of_freedom);
+
+// Of the sum of `degrees_of_freedom` squared standard normal values.
+double chi_square_cdf(double x, double degrees_of_freedom);
+
+}  // namespace thresher::referee

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// A match: build, smoke run, correctness, timing, verdict, in that order. The referee owns the clock,
+// the inputs, the expected values and the result channel.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "gemm/suite.hpp"
+#include "referee/analysis.hpp"
+#include "referee/contestant.hpp"
+#include "referee/samples.hpp"
+#include "referee/verdict.hpp"
+
+namespace thresher {
+
+struct MatchOptions {
+  int thread_count = 0;             // 0: all usable cores
+  int blocks_per_problem = 3;       // ABBA blocks per problem and process round
+  double call_timeout_seconds = 20; // one call of a contestant
+  double seconds_max = 60;          // the whole match; reached: the verdict says so
+  bool cold = true;                 // evict caches before every timed call
+  std::uint64_t seed = 0;           // 0: drawn from the kernel; recorded either way
+  AnalysisOptions analysis;
+  // Called with a short text whenever something worth showing happens; may be empty.
+  std::function<void(const std::string&)> progress;
+};
+
+struct Match {
+  Contestant champion;
+  Contestant challenger;
+  Suite suite;
+  DealTerms terms;
+  MatchOptions options;
+};
+
+struct MatchRecord {
+  Verdict verdict;
+  MatchSamples samples;             // empty when it never came to timing
+  std::uint64_t seed = 0;
+  std::string champion_hash;
+  std::string challenger_hash;
+  double seconds = 0;
+  std::vector<std::string> log;     // what each step found, in order
+};
+
+MatchRecord judge(const Match& match);
+
+// The first steps alone (build, smoke, correctness): is this contestant right? The verdict's kind is
+// kAccepted when it is. Pilot runs and `thresher pitch check --run` use it.
+Verdict check_contestant(const Contestant& contestant, const Suite& suite,
+                         const MatchOptions& options);
+
+}  // namespace thresher

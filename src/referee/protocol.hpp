@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// The protocol between the referee and every contestant: short lines on stdin and stdout, tables in
+// the input arena. docs/contestants.md is its specification; this file is its only implementation
+// on our side, used by the referee and by our own worker.
+//
+//   referee                                            contestant
+//   hello 1 <input bytes> <output bytes> <threads>     hello 1
+//   prepare <id> <op> <activations> <output>           done <token> | unsupported <text>
+//           <group count> <table offset> <token>         | error <text>
+//   run <id> <table offset> <token>                    done <token> | error <text>
+//   release <id>                                       (nothing)
+//   quit                                               (ends)
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "thresher/problem.hpp"
+
+namespace thresher::referee {
+
+inline constexpr int kProtocolVersion = 1;
+// Descriptors the contestant inherits besides stdin, stdout and stderr.
+inline constexpr int kInputFd = 3;
+inline constexpr int kOutputFd = 4;
+inline constexpr std::size_t kLineBytesMax = 4096;
+
+// One group of a prepare table. Offsets are bytes from the start of the input arena, -1 where the
+// problem has no such matrix.
+struct GroupRecord {
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  std::int64_t b_codes = -1;
+  std::int64_t b_scales = -1;
+  std::int64_t up_codes = -1;
+  std::int64_t up_scales = -1;
+  float b_global_scale = 1;
+  float up_global_scale = 1;
+};
+static_assert(sizeof(GroupRecord) == 64);
+
+// One group of a run table. `a` holds codes or 16-bit values; `c` counts bytes from the start of
+// the output arena, `c_stride` elements.
+struct CallRecord {
+  std::int64_t a = -1;
+  std::int64_t a_scales = -1;
+  std::int64_t c = -1;
+  std::int64_t c_stride = 0;
+  float a_global_scale = 1;
+  float alpha = 1;
+  float alpha_up = 1;
+  float reserved = 0;
+};
+static_assert(sizeof(CallRecord) == 48);
+
+enum class RequestKind : std::uint8_t { kHello, kPrepare, kRun, kRelease, kQuit };
+
+// What the referee says; only the fields of its kind mean something.
+struct Request {
+  RequestKind kind = RequestKind::kQuit;
+  int version = kProtocolVersion;   // kHello
+  std::int64_t input_bytes = 0;     // kHello
+  std::int64_t output_bytes = 0;    // kHello
+  int thread_count = 1;             // kHello
+  std::int64_t id = 0;              // kPrepare, kRun, kRelease
+  Op op = Op::kGemm;                // kPrepare
+  Activations activations = {};     // kPrepare
+  Output output = {};               // kPrepare
+  std::int64_t group_count = 0;     // kPrepare
+  std::int64_t table_offset = 0;    // kPrepare, kRun
+  std::uint64_t token = 0;          // kPrepare, kRun
+
+  bool operator==(const Request&) const = default;
+};
+
+// With the line break.
+std::string to_line(const Request& request);
+// Without it; nothing if the line is not a request.
+std::optional<Request> parse_request(std::string_view line);
+
+enum class ReplyKind : std::uint8_t { kHello, kDone, kUnsupported, kError };
+
+struct Reply {
+  ReplyKind kind = ReplyKind::kError;
+  std::int64_t version = 0;  // kHello
+  std::uint64_t token = 0;   // kDone
+  std::string text;          // kUnsupported, kError: printable, at most kReplyTextMax characters
+
+  bool operator==(const Reply&) const = default;
+};
+
+inline constexpr std::size_t kReplyTextMax = 300;
+
+std::string to_line(const Reply& reply);
+std::optional<Reply> parse_reply(std::string_view line);
+
+// What a contestant wrote, fit to stand in a message: one line, printable ASCII, not too long.
+std::string printable(std::string_view text, std::size_t length_max = kReplyTextMax);
+
+// Cuts a stream of bytes into lines. A line that does not end within kLineBytesMax is a fault of
+// the sender, and nothing after it can be trusted.
+class LineReader {
+ public:
+  void feed(std::string_view bytes);
+  std::optional<std::string> next_line();
+  bool overlong() const { return overlong_; }
+  // Something has been read that no call of next_line() has returned.
+  bool empty() const { return buffer_.empty(); }
+
+ private:
+  std::string buffer_;
+  bool overlong_ = false;
+};
+
+}  // namespace thresher::referee

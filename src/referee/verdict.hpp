@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a match produces. Outcomes are data: a contestant that fails is never an exception.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace thresher {
+
+enum class VerdictKind : std::uint8_t {
+  kAccepted,  // meets the deal terms
+  kRejected,  // slower, or the terms are not met
+  kWrong,     // numerics
+  kInvalid,   // does not build, violates a rule, crashes, hangs, is faster than light
+  kUnclear,   // too noisy to say
+};
+
+std::string_view to_string(VerdictKind kind);  // "accepted", "rejected", "wrong", "invalid", "unclear"
+VerdictKind verdict_kind_from_string(std::string_view text);
+
+// The contract a winner must meet.
+struct DealTerms {
+  double speedup_min = 1.01;      // geomean speedup asked for, 1 + tau
+  double regression_max = 0.03;   // no problem may be slower than this, as a ratio over 1
+  double spread_max = 0.05;       // standard deviation of ln(round median), both arms
+  double confidence = 0.95;       // of the one-sided bounds
+};
+
+// One number with its two-sided 95 % interval.
+struct Estimate {
+  double value = 1;
+  double low = 1;
+  double high = 1;
+};
+
+struct ProblemEstimate {
+  std::string problem;
+  Estimate speedup;                // > 1: the challenger is faster
+  double lower_bound = 1;          // one-sided, for the non-inferiority gate
+  double champion_us = 0;          // median over rounds
+  double challenger_us = 0;
+  double champion_spread = 0;      // sd over rounds of ln(round median)
+  double challenger_spread = 0;
+};
+
+// The instrument's own checks, taken inside the same match.
+struct Controls {
+  Estimate same;                   // champion against its own copy: must contain 1
+  Estimate slowed;                 // champion against itself with a known delay
+  double slowed_truth = 1;         // what `slowed` must find
+  bool ok = true;
+  std::string why_not;
+};
+
+struct MatchEstimate {
+  Estimate speedup;                // geomean over problems
+  double lower_bound = 1;          // one-sided
+  std::vector<ProblemEstimate> problems;
+  Controls controls;
+  int round_count = 0;
+  double minimum_detectable_effect = 0;  // smallest gain these rounds would find with 90 % power
+  int more_rounds_needed = 0;      // kUnclear: rounds still to buy for an answer
+};
+
+struct Verdict {
+  VerdictKind kind = VerdictKind::kInvalid;
+  std::string check;               // the check that decided: "poison", "speed_of_light", "terms" ...
+  std::string reason;              // one sentence
+  std::optional<MatchEstimate> estimate;
+  std::vector<std::string> missing_protections;  // what the kernel refused to the sandbox
+};
+
+}  // namespace thresher

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// run() allocates nothing. Every allocation of the process is counted, on all threads, whether it
+// comes through operator new or straight from malloc: the sanitizers have a hook for that, and
+// without them the functions below stand in front of glibc's.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+#include "support/scene.hpp"
+#include "thresher/engine.hpp"
+#include "thresher/thresher.h"
+
+namespace {
+
+std::atomic<bool> counting{false};
+std::atomic<int> allocation_count{0};
+
+void count_allocation() noexcept {
+  if (counting.load(std::memory_order_relaxed)) ++allocation_count;
+}
+
+}  // namespace
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+// GCC ships the function without the header that declares it.
+extern "C" int __sanitizer_install_malloc_and_free_hooks(
+    void (*malloc_hook)(const volatile void* memory, std::size_t bytes),
+    void (*free_hook)(const volatile void* memory));
+
+namespace {
+bool install_counter() {
+  static const bool installed = __sanitizer_install_malloc_and_free_hooks(
+                                    [](const volatile void*, std::size_t) { count_allocation(); },
+                                    [](const volatile void*) {}) != 0;
+  return installed;
+}
+}  // namespace
+
+#elif defined(__GLIBC__)
+extern "C" {
+void* __libc_malloc(std::size_t bytes);
+void* __libc_calloc(std::size_t count, std::size_t bytes);
+void* __libc_realloc(void* memory, std::size_t bytes);
+void* __libc_memalign(std::size_t alignment, std::size_t bytes);
+
+void* malloc(std::size_t bytes) noexcept {
+  count_allocation();
+  return __libc_malloc(bytes);
+}
+void* calloc(std::size_t count, std::size_t bytes) noexcept {
+  count_allocation();
+  return __libc_calloc(count, bytes);
+}
+void* realloc(void* memory, std::size_t bytes) noexcept {
+  count_allocation();
+  return __libc_realloc(memory, bytes);
+}
+void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
+  count_allocation();
+  return __libc_memalign(alignment, bytes);
+}
+}
+
+namespace {
+bool install_counter() { return true; }
+}  // namespace
+
+#else
+namespace {
+bool install_counter() { return false; }
+}  // namespace
+#endif
+
+namespace thresher {
+namespace {
+
+using testing::make_problem;
+using testing::Scene;
+
+constexpr std::uint64_t kSeed = 20260404;
+
+template <class Call>
+int allocations_during(const Call& call) {
+  allocation_count = 0;
+  counting = true;
+  call();
+  counting = false;
+  return allocation_count;
+}
+
+class Allocation : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!install_counter()) GTEST_SKIP() << "no way to count allocations with this C library";
+  }
+};
+
+// If the counter were blind, every test below would pass.
+TEST_F(Allocation, IsSeenByTheCounter) {
+  const Engine engine({.thread_count = 1});
+  const Plan plan = engine.plan(make_problem({3}, 16, 64));
+  // Volatile, or the compiler may leave out an allocation that nobody uses.
+  void* volatile memory = nullptr;
+  EXPECT_EQ(allocations_during([&] { memory = std::malloc(100); }), 1);
+  std::free(memory);
+  EXPECT_EQ(allocations_during([&] { memory = ::operator new(100); }), 1);
+  ::operator delete(memory);
+  EXPECT_GE(allocations_during([&] { Workspace workspace(plan); }), 2);  // aligned_alloc and new
+}
+
+TEST_F(Allocation, NeverHappensInRun) {
+  const Engine engine({.thread_count = 3});
+  for (const Op op : {Op::kGemm, Op::kDual}) {
+    for (const Activations activations :
+         {Activations::kNvfp4, Activations::kFp16, Activations::kBf16}) {
+      const Problem problem = make_problem({5, 0, 70}, 50, 208, op, activations);
+      Scene scene(engine, problem, InputFamily::kNatural, kSeed);
+      for (const std::string& variant : engine.variants()) {
+        if (!engine.supports(problem, variant).ok) continue;
+        const Plan plan = engine.plan(problem, variant);
+        Workspace workspace(plan);
+        // The very first run counts too: nothing may be put off until then.
+        EXPECT_EQ(allocations_during([&] { engine.run(plan, scene.operands(), workspace); }), 0)
+            << variant << ", " << to_string(op) << ", " << to_string(activations);
+      }
+    }
+  }
+}
+
+TEST_F(Allocation, NeverHappensInRunFromC) {
+  thresher_engine* engine = nullptr;
+  ASSERT_EQ(thresher_engine_create(2, &engine), THRESHER_OK);
+  const std::vector<std::uint8_t> codes(64 * 32), scales(64 * 4, 0x38);
+  const thresher_nvfp4_view b{codes.data(), scales.data(), 64, 64, 1.0f};
+  thresher_weights* weights = nullptr;
+  ASSERT_EQ(thresher_pack(engine, &b, &weights), THRESHER_OK);
+
+  const thresher_group group{.m = 8, .n = 64, .k = 64};
+  const thresher_problem problem{.output = THRESHER_C_FP32, .groups = &group, .group_count = 1};
+  thresher_plan* plan = nullptr;
+  ASSERT_EQ(thresher_plan_create(engine, &problem, nullptr, &plan), THRESHER_OK);
+  thresher_workspace* workspace = nullptr;
+  ASSERT_EQ(thresher_workspace_create(plan, &workspace), THRESHER_OK);
+
+  std::vector<float> c(8 * 64);
+  const thresher_group_operands operands{
+      .a = {codes.data(), scales.data(), 8, 64, 1.0f}, .weights = weights, .c = c.data()};
+  thresher_status status = THRESHER_INTERNAL;
+  EXPECT_EQ(
+      allocations_during([&] { status = thresher_run(engine, plan, &operands, 1, workspace); }), 0);
+  EXPECT_EQ(status, THRESHER_OK);
+
+  thresher_workspace_destroy(workspace);
+  thresher_plan_destroy(plan);
+  thresher_weights_destroy(weights);
+  thresher_engine_destroy(engine);
+}
+
+}  // namespace
+}  // namespace thresher

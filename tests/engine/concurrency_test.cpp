@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// One engine, many callers. What a caller computes does not depend on the others; the thread
+// sanitizer watches these tests for races.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/scene.hpp"
+#include "thresher/engine.hpp"
+
+namespace thresher {
+namespace {
+
+using testing::make_problem;
+using testing::Scene;
+using Bytes = std::vector<std::uint8_t>;
+
+constexpr std::uint64_t kSeed = 20260403;
+constexpr std::size_t kCallerCount = 6;
+constexpr int kRepeatCount = 5;
+
+// One for each caller, all different, so that a mix-up cannot go unseen.
+Problem problem_of(std::size_t caller) {
+  const std::int64_t rows = 1 + 7 * static_cast<std::int64_t>(caller);
+  const Op op = caller % 2 == 0 ? Op::kGemm : Op::kDual;
+  const Activations activations = caller % 3 == 0 ? Activations::kBf16 : Activations::kNvfp4;
+  return make_problem({rows, 0, 3}, 33 + rows, 80 + 16 * rows, op, activations);
+}
+
+Bytes alone(const Problem& problem, std::uint64_t seed, std::string_view variant) {
+  const Engine engine({.thread_count = 1});
+  Scene scene(engine, problem, InputFamily::kNatural, seed);
+  scene.run(engine, variant);
+  return scene.output_bytes();
+}
+
+void on_callers(const std::function<void(std::size_t)>& call) {
+  std::vector<std::thread> callers;
+  for (std::size_t i = 0; i < kCallerCount; ++i) callers.emplace_back(call, i);
+  for (std::thread& caller : callers) caller.join();
+}
+
+TEST(Concurrency, CallersPackPlanAndRunOnOneEngine) {
+  const Engine engine({.thread_count = 3});
+  const std::string variant = engine.variants().front();
+  std::vector<std::vector<Bytes>> results(kCallerCount);
+  on_callers([&](std::size_t caller) {
+    for (int repeat = 0; repeat < kRepeatCount; ++repeat) {
+      Scene scene(engine, problem_of(caller), InputFamily::kNatural, kSeed + caller);
+      scene.run(engine, variant);
+      results[caller].push_back(scene.output_bytes());
+    }
+  });
+  for (std::size_t caller = 0; caller < kCallerCount; ++caller) {
+    const Bytes expected = alone(problem_of(caller), kSeed + caller, variant);
+    for (const Bytes& result : results[caller]) {
+      EXPECT_EQ(result, expected) << "caller " << caller << ", seed " << kSeed + caller;
+    }
+  }
+}
+
+// Plans and weights are immutable: callers share them and bring activations and workspaces of their
+// own. Every schedule is its own way of handing work to the pool.
+TEST(Concurrency, CallersShareAPlanAndWeights) {
+  const Engine engine({.thread_count = 4});
+  const Problem problem = make_problem({9, 0, 37, 1}, 70, 208);
+  Scene owner(engine, problem, InputFamily::kNatural, kSeed);
+  for (const char* variant : {"cpu_portable", "cpu_portable:schedule=sequence",
+                              "cpu_portable:decode=panel,roles=split"}) {
+    const Plan plan = engine.plan(problem, variant);
+    std::vector<Bytes> results(kCallerCount);
+    on_callers([&](std::size_t caller) {
+      Scene scene(engine, problem, InputFamily::kNatural, kSeed);
+      for (std::size_t g = 0; g < problem.groups.size(); ++g) {
+        scene.operands()[g].weights = owner.operands()[g].weights;
+      }
+      Workspace workspace(plan);
+      for (int repeat = 0; repeat < kRepeatCount; ++repeat) {
+        scene.poison();
+        engine.check(plan, scene.operands());
+        engine.run(plan, scene.operands(), workspace);
+      }
+      results[caller] = scene.output_bytes();
+    });
+    const Bytes expected = alone(problem, kSeed, "cpu_portable");
+    for (const Bytes& result : results) EXPECT_EQ(result, expected) << variant;
+  }
+}
+
+// A call that fails must give its turn back.
+TEST(Concurrency, AFailedRunDoesNotBlockTheOthers) {
+  const Engine engine({.thread_count = 2});
+  const Problem problem = make_problem({5}, 33, 64);
+  const Bytes expected = alone(problem, kSeed, "cpu_portable");
+  on_callers([&](std::size_t caller) {
+    Scene scene(engine, problem, InputFamily::kNatural, kSeed);
+    Bytes scales = scene.inputs().groups[0].a.scales;
+    if (caller % 2 == 0) {
+      scales[7] = 0x7f;
+      scene.operands()[0].a.scales = scales.data();
+      EXPECT_THROW(scene.run(engine, "cpu_portable"), Error);
+    } else {
+      scene.run(engine, "cpu_portable");
+      EXPECT_EQ(scene.output_bytes(), expected);
+    }
+  });
+}
+
+TEST(Concurrency, EnginesWorkSideBySide) {
+  const Problem problem = make_problem({19, 2}, 50, 144);
+  std::vector<Bytes> results(kCallerCount);
+  on_callers([&](std::size_t caller) {
+    const Engine engine({.thread_count = 1 + static_cast<int>(caller % 3)});
+    Scene scene(engine, problem, InputFamily::kNatural, kSeed);
+    scene.run(engine, "cpu_portable");
+    results[caller] = scene.output_bytes();
+  });
+  const Bytes expected = alone(problem, kSeed, "cpu_portable");
+  for (const Bytes& result : results) EXPECT_EQ(result, expected);
+}
+
+}  // namespace
+}  // namespace thresher

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the engine says when it cannot be created, cannot pack or cannot plan. operands_test.cpp has
+// the errors of check() and run().
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <utility>
+
+#include "cpu/variant.hpp"
+#include "nvfp4/error_message.hpp"
+#include "support/scene.hpp"
+#include "thresher/engine.hpp"
+
+namespace thresher {
+namespace {
+
+using nvfp4::error_message;
+using testing::make_problem;
+using testing::Scene;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+TEST(EngineErrors, ThreadCountOutOfRange) {
+  EXPECT_EQ(error_message([] { Engine({.thread_count = -1}); }),
+            "thread_count = -1 is not between 0 (one per core) and 1024");
+  EXPECT_EQ(error_message([] { Engine({.thread_count = 1025}); }),
+            "thread_count = 1025 is not between 0 (one per core) and 1024");
+  EXPECT_GE(Engine().thread_count(), 1);
+}
+
+// Starts more threads than the address space has room for stacks, in a child process.
+TEST(EngineErrors, ThreadsThatTheSystemRefuses) {
+  if (kSanitized) GTEST_SKIP() << "shadow memory needs the address space that this test takes away";
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto start_too_many = [] {
+    const rlimit limit{.rlim_cur = 512u << 20, .rlim_max = 512u << 20};
+    setrlimit(RLIMIT_AS, &limit);
+    std::fputs(error_message([] { Engine({.thread_count = 1024}); }).c_str(), stderr);
+    std::exit(0);
+  };
+  EXPECT_EXIT(start_too_many(), ::testing::ExitedWithCode(0),
+              "^only [0-9]+ of 1024 threads could be started: ");
+}
+
+TEST(EngineErrors, MovedFrom) {
+  Engine engine({.thread_count = 1});
+  Scene scene(engine, make_problem({3}, 17, 64), InputFamily::kExact, 1);
+  const Plan plan = engine.plan(scene.problem());
+  Workspace workspace(plan);
+  const Engine other = std::move(engine);
+  const std::string expected = "this engine was moved from";
+  const Nvfp4View b = scene.inputs().groups[0].b.view();
+  EXPECT_EQ(error_message([&] { engine.thread_count(); }), expected);
+  EXPECT_EQ(error_message([&] { engine.pack(b); }), expected);
+  EXPECT_EQ(error_message([&] { engine.pack_dual(b, b); }), expected);
+  EXPECT_EQ(error_message([&] { engine.plan(scene.problem()); }), expected);
+  EXPECT_EQ(error_message([&] { engine.check(plan, scene.operands()); }), expected);
+  EXPECT_EQ(error_message([&] { engine.run(plan, scene.operands(), workspace); }), expected);
+  EXPECT_EQ(error_message([&] { other.run(plan, scene.operands(), workspace); }), "no error");
+}
+
+class PackErrors : public ::testing::Test {
+ protected:
+  std::string complaint() const {
+    return error_message([&] { engine_.pack(view_); });
+  }
+
+  const Engine engine_ = Engine({.thread_count = 1});
+  Nvfp4Matrix matrix_ = make_inputs(make_problem({1}, 5, 48), InputFamily::kNatural, 1).groups[0].b;
+  Nvfp4View view_ = matrix_.view();
+};
+
+TEST_F(PackErrors, NullPointers) {
+  view_.codes = nullptr;
+  EXPECT_EQ(complaint(), "b: codes is null");
+  view_ = matrix_.view();
+  view_.scales = nullptr;
+  EXPECT_EQ(complaint(), "b: scales is null");
+}
+
+TEST_F(PackErrors, Extents) {
+  view_.k_elements = 40;
+  EXPECT_EQ(complaint(), "b: k_elements = 40 is not a multiple of 16");
+  view_.k_elements = 0;
+  EXPECT_EQ(complaint(), "b: k_elements = 0 is not in 16..16777216");
+  view_.k_elements = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(complaint(), "b: k_elements = 9223372036854775807 is not in 16..16777216");
+  view_ = matrix_.view();
+  view_.rows = -1;
+  EXPECT_EQ(complaint(), "b: rows = -1 is not in 0..16777216");
+  view_.rows = view_.k_elements = kExtentMax;
+  EXPECT_EQ(complaint(),
+            "b: 16777216 x 16777216 = 281474976710656 elements are more than 1099511627776");
+}
+
+TEST_F(PackErrors, NanScale) {
+  matrix_.scales[3 * 3 + 2] = 0xff;
+  EXPECT_EQ(complaint(), "b: row 3, block 2: scale code 0xff is NaN");
+}
+
+TEST_F(PackErrors, GlobalScaleThatIsNotFinite) {
+  view_.global_scale = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(complaint(), "b: global_scale = inf is not finite");
+}
+
+TEST_F(PackErrors, DualNamesTheMatrix) {
+  const Nvfp4View good = matrix_.view();
+  view_.codes = nullptr;
+  EXPECT_EQ(error_message([&] { engine_.pack_dual(view_, good); }), "gate: codes is null");
+  EXPECT_EQ(error_message([&] { engine_.pack_dual(good, view_); }), "up: codes is null");
+}
+
+TEST_F(PackErrors, DualShapesDiffer) {
+  const Nvfp4View good = matrix_.view();
+  view_.rows = 4;
+  EXPECT_EQ(error_message([&] { engine_.pack_dual(good, view_); }),
+            "gate is 5 x 48 but up is 4 x 48");
+  view_ = good;
+  view_.k_elements = 32;
+  EXPECT_EQ(error_message([&] { engine_.pack_dual(view_, good); }),
+            "gate is 5 x 32 but up is 5 x 48");
+}
+
+TEST_F(PackErrors, GemmWeightsHaveNoUp) {
+  const Weights weights = engine_.pack(view_);
+  EXPECT_EQ(error_message([&] { weights.unpack_up(); }),
+            "unpack_up: these weights were packed for gemm, not for dual");
+}
+
+class PlanErrors : public ::testing::Test {
+ protected:
+  std::string complaint(std::string_view variant = {}) const {
+    return error_message([&] { engine_.plan(problem_, variant); });
+  }
+  std::string why_not(std::string_view variant) const {
+    return engine_.supports(problem_, variant).why_not;
+  }
+
+  const Engine engine_ = Engine({.thread_count = 1});
+  Problem problem_ = make_problem({3, 2}, 17, 64);
+};
+
+TEST_F(PlanErrors, MalformedProblem) {
+  problem_.groups[1].k = 40;
+  EXPECT_EQ(complaint(), "problem 'scene', group 1: k = 40 is not a multiple of 16");
+  EXPECT_EQ(error_message([&] { engine_.supports(problem_, "cpu_portable"); }), complaint());
+  problem_.groups[1] = {.m = -1, .n = 17, .k = 64};
+  EXPECT_EQ(complaint(), "problem 'scene', group 1: m = -1 is not in 0..16777216");
+  problem_.groups[1] = {.m = 1, .n = 0, .k = 64};
+  EXPECT_EQ(complaint(), "problem 'scene', group 1: n = 0 is not in 1..16777216");
+  problem_.groups[1] = {.m = kExtentMax, .n = 1, .k = kExtentMax};
+  EXPECT_EQ(
+      complaint(),
+      "problem 'scene', group 1: A has 16777216 x 16777216 elements, more than 1099511627776");
+  problem_.groups.clear();
+  EXPECT_EQ(complaint(), "problem 'scene': groups = 0 is not in 1..65536");
+}
+
+TEST_F(PlanErrors, EnumWithoutAWord) {
+  problem_.op = static_cast<Op>(2);
+  EXPECT_EQ(complaint(), "problem 'scene': op = 2 is not in 0..1");
+}
+
+TEST_F(PlanErrors, UnknownVariant) {
+  const std::string known =
+      "variants begin with one of cpu_portable, cpu_avx2, cpu_avx512, cpu_avx512vnni, cpu_amx";
+  for (const char* variant : {"gpu_hopper", "cpu_", "cpu_avx3", "avx2", ":"}) {
+    const std::string expected = "unknown variant '" + std::string(variant) + "'; " + known;
+    EXPECT_EQ(complaint(variant), expected);
+    EXPECT_EQ(error_message([&] { engine_.supports(problem_, variant); }), expected);
+  }
+}
+
+TEST_F(PlanErrors, UnknownKnobOrValue) {
+  const std::string knobs =
+      "knobs are decode, tile, chunk, stages, task, schedule, dual, store, roles";
+  EXPECT_EQ(complaint("cpu_portable:colour=red"),
+            "variant 'cpu_portable:colour=red': unknown knob 'colour'; " + knobs);
+  EXPECT_EQ(complaint("cpu_portable:stages"),
+            "variant 'cpu_portable:stages': 'stages' is not of the form knob=value; " + knobs);
+  EXPECT_EQ(complaint("cpu_portable:stages=65"),
+            "variant 'cpu_portable:stages=65': stages = '65' is not 0 to 64");
+  EXPECT_EQ(complaint("cpu_portable:stages=1,store=fast"),
+            "variant 'cpu_portable:stages=1,store=fast': store = 'fast' is not plain or streaming");
+}
+
+TEST_F(PlanErrors, VariantThatCannotRunTheProblem) {
+  EXPECT_EQ(complaint("cpu_portable:dual=two_pass"),
+            "variant 'cpu_portable:dual=two_pass' cannot run problem 'scene': "
+            "dual=two_pass is for dual problems");
+  EXPECT_EQ(why_not("cpu_portable:dual=two_pass"), "dual=two_pass is for dual problems");
+  EXPECT_EQ(why_not("cpu_portable:decode=panel,roles=split"),
+            "roles=split needs at least 2 threads");
+  EXPECT_EQ(why_not("cpu_portable:roles=split"), "roles=split needs decode=panel");
+  EXPECT_EQ(why_not("cpu_portable:tile=31x16"), "portable has no register tile of 31x16");
+  problem_.activations = Activations::kBf16;
+  EXPECT_EQ(why_not("cpu_portable:decode=panel"),
+            "decode=panel is for nvfp4 activations; bf16 ones are decoded directly");
+}
+
+TEST_F(PlanErrors, InstructionSetThatThisCpuLacks) {
+  int lacking_count = 0;
+  for (const cpu::Isa isa : cpu::kAllIsas) {
+    if (cpu::can_run(isa)) continue;
+    ++lacking_count;
+    const std::string variant = name(cpu::default_variant(isa));
+    EXPECT_TRUE(why_not(variant).starts_with("this CPU lacks ")) << variant;
+  }
+  if (lacking_count == 0) GTEST_SKIP() << "this CPU has every instruction set";
+}
+
+// 65536 groups of 2^24 rows pass check(Problem); listing their tasks would fill any memory.
+TEST_F(PlanErrors, MoreTasksThanCanBeListed) {
+  problem_.groups.assign(kGroupCountMax, {.m = kExtentMax, .n = 65536, .k = 16});
+  EXPECT_EQ(why_not("cpu_portable:tile=1x16,task=1x32"),
+            "it would cut the problem into 2252899325313024 tiles and tasks, more than 33554432");
+  EXPECT_TRUE(complaint().starts_with("variant 'cpu_")) << complaint();
+}
+
+// 64 groups of 2^40 activations, kept as floats: more than the 2^47 bytes of an address space.
+TEST_F(PlanErrors, WorkspaceThatNoMachineHas) {
+  if (kSanitized) GTEST_SKIP() << "the sanitizers' allocators abort instead of returning null";
+  problem_.activations = Activations::kBf16;
+  problem_.groups.assign(64, {.m = 65536, .n = 16, .k = kExtentMax});
+  const Plan plan = engine_.plan(problem_);
+  EXPECT_GT(plan.workspace_bytes(), std::size_t{1} << 48);
+  EXPECT_EQ(error_message([&] { Workspace workspace(plan); }),
+            "cannot allocate " + std::to_string(plan.workspace_bytes()) + " bytes of memory");
+}
+
+}  // namespace
+}  // namespace thresher

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes at all, given to the suite reader, make a valid suite or a thresher::Error with a
+// place. The entry point is libFuzzer's; tests/fuzz/driver.cpp calls it where libFuzzer is not at
+// hand.
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "assert.hpp"
+#include "gemm/suite.hpp"
+#include "thresher/error.hpp"
+
+namespace {
+
+void expect_valid(const thresher::Suite& suite) {
+  THRESHER_ASSERT(!suite.name.empty());
+  THRESHER_ASSERT(!suite.problems.empty());
+  std::set<std::string> names;
+  for (const thresher::Problem& problem : suite.problems) {
+    check(problem);
+    THRESHER_ASSERT(names.insert(problem.name).second);
+  }
+}
+
+// "fuzz.toml:line:column: reason"
+void expect_place_and_reason(std::string_view message) {
+  const std::size_t line = std::string_view("fuzz.toml:").size();
+  THRESHER_ASSERT(message.starts_with("fuzz.toml:"));
+  const std::size_t column = message.find_first_not_of("0123456789", line);
+  THRESHER_ASSERT(column != std::string_view::npos && column > line && message[column] == ':');
+  const std::size_t reason = message.find_first_not_of("0123456789", column + 1);
+  THRESHER_ASSERT(reason != std::string_view::npos && reason > column + 1);
+  THRESHER_ASSERT(message.substr(reason, 2) == ": " && message.size() > reason + 2);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  try {
+    expect_valid(thresher::parse_suite(text, "fuzz.toml"));
+  } catch (const thresher::Error& error) {
+    expect_place_and_reason(error.what());
+  }
+  return 0;
+}

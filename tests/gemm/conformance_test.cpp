@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// Right outputs pass, wrong ones fail, and the message says where.
+#include "gemm/conformance.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "gemm/fp32_model.hpp"
+#include "gemm/oracle.hpp"
+#include "gemm/suite.hpp"
+#include "nvfp4/error_message.hpp"
+
+namespace thresher {
+namespace {
+
+Problem problem_of(Op op, Output output, std::vector<Group> groups) {
+  return {"p", op, Activations::kNvfp4, output, std::move(groups)};
+}
+
+// A problem, its inputs and outputs of the FP32 model that a test can spoil.
+struct Case {
+  Case(Problem p, InputFamily family)
+      : problem(std::move(p)),
+        inputs(make_inputs(problem, family, 1)),
+        buffers(fp32_model(problem, inputs, Order::kForwards)) {}
+
+  std::uint32_t get(std::size_t g, std::int64_t row, std::int64_t column) const {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &buffers[g][index(g, row, column)], bytes());
+    return bits;
+  }
+
+  void set(std::size_t g, std::int64_t row, std::int64_t column, std::uint32_t bits) {
+    std::memcpy(&buffers[g][index(g, row, column)], &bits, bytes());
+  }
+
+  Conformance check(ConformanceOptions options = {}) const {
+    return check_outputs(problem, inputs, views_of(buffers), options);
+  }
+
+  std::size_t bytes() const { return static_cast<std::size_t>(bytes_per_element(problem.output)); }
+  std::size_t index(std::size_t g, std::int64_t row, std::int64_t column) const {
+    return static_cast<std::size_t>(row * problem.groups[g].n + column) * bytes();
+  }
+
+  Problem problem;
+  Inputs inputs;
+  Buffers buffers;
+};
+
+TEST(Conformance, HonestFp32PassesOnEveryEdgeInEveryOrder) {
+  for (const Problem& problem : load_suite("edges").problems) {
+    for (const InputFamily family :
+         {InputFamily::kExact, InputFamily::kNatural, InputFamily::kFull}) {
+      const Inputs inputs = make_inputs(problem, family, 5);
+      for (const Order order : {Order::kForwards, Order::kBackwards, Order::kPairwise}) {
+        const Buffers outputs = fp32_model(problem, inputs, order);
+        const bool bitwise = compares_bitwise(problem, family);
+        const Conformance result =
+            check_outputs(problem, inputs, views_of(outputs), {.bitwise = bitwise});
+        EXPECT_TRUE(result.ok) << problem.name << ", " << to_string(family) << ": "
+                               << result.first_failure;
+        EXPECT_LE(result.max_error_over_bound, 1) << problem.name << ", " << to_string(family);
+      }
+    }
+  }
+}
+
+TEST(Conformance, FourTimesTheBoundFails) {
+  for (const Op op : {Op::kGemm, Op::kDual}) {
+    for (const InputFamily family : {InputFamily::kNatural, InputFamily::kFull}) {
+      Case c(problem_of(op, Output::kFp32, {{3, 4, 256}}), family);
+      EXPECT_TRUE(c.check().ok);
+      const Expected expected = oracle(c.problem, c.inputs.groups[0], 0, 1, 2);
+      c.set(0, 1, 2, round_to_output(expected.value + 4 * expected.bound, Output::kFp32));
+      const Conformance result = c.check();
+      EXPECT_FALSE(result.ok);
+      EXPECT_EQ(result.failed_count, 1);
+      EXPECT_EQ(result.checked_count, 12);
+      EXPECT_NEAR(result.max_error_over_bound, 4, 0.5);
+    }
+  }
+}
+
+TEST(Conformance, OneUlpOffFails) {
+  for (const Output output : {Output::kFp16, Output::kBf16}) {
+    Case c(problem_of(Op::kGemm, output, {{3, 4, 16}}), InputFamily::kNatural);
+    const double value = oracle(c.problem, c.inputs.groups[0], 0, 2, 3).value;
+    const std::uint32_t bits = c.get(0, 2, 3);
+    // Away from the value: bits grow with the magnitude.
+    const bool rounded_up = std::abs(output_value(bits, output)) > std::abs(value);
+    c.set(0, 2, 3, rounded_up ? bits + 1 : bits - 1);
+    EXPECT_EQ(c.check().failed_count, 1) << to_string(output);
+  }
+}
+
+TEST(Conformance, NanFailsAndIsInfinitelyWrong) {
+  Case c(problem_of(Op::kGemm, Output::kFp16, {{3, 4, 16}}), InputFamily::kNatural);
+  c.set(0, 0, 0, 0x7e00);
+  const Conformance result = c.check();
+  EXPECT_EQ(result.failed_count, 1);
+  EXPECT_EQ(result.max_error_over_bound, std::numeric_limits<double>::infinity());
+}
+
+TEST(Conformance, BitwiseSeesTheLastBit) {
+  for (const Output output : {Output::kFp16, Output::kBf16, Output::kFp32}) {
+    Case c(problem_of(Op::kGemm, output, {{3, 4, 512}}), InputFamily::kExact);
+    EXPECT_TRUE(c.check({.bitwise = true}).ok);
+    c.set(0, 1, 1, c.get(0, 1, 1) ^ 1);
+    EXPECT_EQ(c.check({.bitwise = true}).failed_count, 1) << to_string(output);
+  }
+}
+
+TEST(Conformance, ZerosOfEitherSignAreEqual) {
+  Case c(problem_of(Op::kGemm, Output::kFp16, {{1, 1, 16}}), InputFamily::kExact);
+  c.inputs.groups[0].a.codes.assign(8, 0);
+  for (const std::uint32_t zero : {0x0000u, 0x8000u}) {
+    c.set(0, 0, 0, zero);
+    EXPECT_TRUE(c.check({.bitwise = true}).ok);
+  }
+  c.set(0, 0, 0, 0x0001);
+  EXPECT_FALSE(c.check({.bitwise = true}).ok);
+}
+
+TEST(Conformance, SaysWhereAndWhatFirst) {
+  Case c(problem_of(Op::kGemm, Output::kFp32, {{2, 3, 16}, {20, 5, 16}}), InputFamily::kExact);
+  c.inputs.groups[1].a.global_scale = c.inputs.groups[1].b.global_scale = 1;
+  c.inputs.groups[1].alpha = 1;
+  c.inputs.groups[1].a.codes.assign(20 * 8, 0x00);
+  c.inputs.groups[1].a.codes[17 * 8] = 0x02;  // 1.0
+  c.inputs.groups[1].a.scales.assign(20, 0x38);
+  c.inputs.groups[1].b.codes.assign(5 * 8, 0x11);  // 0.5
+  c.inputs.groups[1].b.scales.assign(5, 0x30);     // 0.5
+  c.buffers = fp32_model(c.problem, c.inputs, Order::kForwards);
+  EXPECT_TRUE(c.check().ok);
+  c.set(1, 17, 3, 0x3f000000);
+  c.set(1, 18, 0, 0x40400000);  // a lower column, but a later row
+  EXPECT_EQ(c.check().first_failure,
+            "group 1, row 17, column 3: 0.5 where 0.25 +- 3.73e-07 is right");
+  EXPECT_EQ(c.check({.bitwise = true}).first_failure,
+            "group 1, row 17, column 3: 0.5 (bits 0x3f000000) where 0.25 (bits 0x3e800000) is "
+            "right");
+  EXPECT_EQ(c.check().failed_count, 2);
+}
+
+TEST(Conformance, ReadsRowsByTheirStride) {
+  Case c(problem_of(Op::kGemm, Output::kBf16, {{4, 3, 32}}), InputFamily::kNatural);
+  std::vector<std::uint16_t> strided(4 * 7, 0x7fc0);  // NaN between the rows
+  for (std::int64_t row = 0; row < 4; ++row) {
+    std::memcpy(&strided[static_cast<std::size_t>(row * 7)], &c.buffers[0][c.index(0, row, 0)], 6);
+  }
+  EXPECT_TRUE(check_outputs(c.problem, c.inputs, {{strided.data(), 7}}, {}).ok);
+  EXPECT_FALSE(check_outputs(c.problem, c.inputs, {{strided.data(), 6}}, {}).ok);
+}
+
+TEST(Conformance, SamplesAreFewerAndSeeTheCorners) {
+  Case c(problem_of(Op::kGemm, Output::kFp16, {{50, 60, 16}, {0, 9, 16}, {30, 40, 16}}),
+         InputFamily::kNatural);
+  const Conformance sampled = c.check({.sample_count = 100, .seed = 9});
+  EXPECT_TRUE(sampled.ok);
+  EXPECT_GT(sampled.checked_count, 90);
+  EXPECT_LE(sampled.checked_count, 100);
+  c.set(2, 29, 39, 0x7e00);
+  EXPECT_EQ(c.check({.sample_count = 1}).failed_count, 1);
+  EXPECT_EQ(c.check().checked_count, 50 * 60 + 30 * 40);
+  EXPECT_EQ(c.check({.sample_count = 1 << 20}).checked_count, 50 * 60 + 30 * 40);
+}
+
+TEST(Conformance, NothingToCheckIsFine) {
+  const Problem problem = problem_of(Op::kGemm, Output::kFp16, {{0, 3, 16}, {0, 5, 16}});
+  const Inputs inputs = make_inputs(problem, InputFamily::kExact, 1);
+  const Conformance result = check_outputs(problem, inputs, {{}, {}}, {.bitwise = true});
+  EXPECT_TRUE(result.ok);
+  EXPECT_EQ(result.checked_count, 0);
+}
+
+TEST(Conformance, ComparesBitwiseOnlyWhereArithmeticIsExact) {
+  const Problem gemm = problem_of(Op::kGemm, Output::kFp16, {{1, 1, 16}});
+  const Problem dual = problem_of(Op::kDual, Output::kFp16, {{1, 1, 16}});
+  EXPECT_TRUE(compares_bitwise(gemm, InputFamily::kExact));
+  EXPECT_FALSE(compares_bitwise(gemm, InputFamily::kNatural));
+  EXPECT_FALSE(compares_bitwise(gemm, InputFamily::kFull));
+  EXPECT_FALSE(compares_bitwise(dual, InputFamily::kExact));
+}
+
+TEST(Conformance, RefusesWhatDoesNotFit) {
+  const Case c(problem_of(Op::kDual, Output::kFp16, {{1, 3, 16}}), InputFamily::kExact);
+  const auto complaint = [&](std::vector<OutputView> outputs, bool bitwise) {
+    return nvfp4::error_message(
+        [&] { check_outputs(c.problem, c.inputs, outputs, {.bitwise = bitwise}); });
+  };
+  EXPECT_EQ(complaint(views_of(c.buffers), true),
+            "problem 'p': a dual cannot be compared bit for bit, SiLU is not exact");
+  EXPECT_EQ(complaint({{}, {}}, false),
+            "problem 'p': 2 outputs and inputs for 1 groups where it has 1 groups");
+  EXPECT_EQ(complaint({{}}, false), "problem 'p', group 0: the output is null");
+  EXPECT_EQ(complaint({{c.buffers[0].data(), 2}}, false),
+            "problem 'p', group 0: rows are 2 elements apart, fewer than n = 3");
+}
+
+}  // namespace
+}  // namespace thresher
