@@ -35,8 +35,8 @@ class Peer {
   virtual void run() = 0;
 };
 
-// SGEMM on weights that were expanded to FP32 beforehand: 7.1 times our memory, no decoding of
-// weights.
+// SGEMM on weights that were expanded to FP32 beforehand: 7.1 times our memory, no
+// decoding of weights.
 std::unique_ptr<Peer> make_openblas_sgemm(const Openblas& openblas, const PeerSetup& setup);
 
 // The NVFP4 weights expanded to FP32 inside the call, 128 rows at a time, each multiplied while it

@@ -1,5 +1,5 @@
 # The library: one static archive, made of one object library per folder of src/ so that the arrows
-# of docs/architecture.md stay visible.
+# of ARCHITECTURE.md stay visible.
 find_package(Threads REQUIRED)
 
 function(thresher_folder name)

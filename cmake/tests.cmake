@@ -30,6 +30,8 @@ thresher_test_folder(cpu)
 thresher_test_folder(engine)
 if(THRESHER_TOOLS)
   thresher_test_folder(referee thresher_tools)
+  thresher_test_folder(tank thresher_tools)
+  thresher_test_folder(report thresher_tools)
   thresher_test_folder(cli thresher_tools)
 endif()
 
@@ -44,12 +46,16 @@ add_test(NAME nvfp4.ml_dtypes
                  $<TARGET_FILE:dump_encodings>)
 set_tests_properties(nvfp4.ml_dtypes PROPERTIES SKIP_RETURN_CODE 77)
 
-# The suite reader against mutations of our own suites.
-file(GLOB fuzz_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/*.cpp)
-add_executable(suite_fuzz ${fuzz_sources})
-target_link_libraries(suite_fuzz PRIVATE thresher thresher_flags)
-add_test(NAME fuzz.suites
-         COMMAND suite_fuzz --seconds ${THRESHER_FUZZ_SECONDS} ${suite_files})
+# Readers of other people's bytes against mutations of good examples: thresher_fuzz(NAME LIBRARY EXAMPLE...).
+function(thresher_fuzz name library)
+  set(folder ${PROJECT_SOURCE_DIR}/tests/fuzz)
+  add_executable(${name}_fuzz ${folder}/${name}_fuzz.cpp ${folder}/driver.cpp ${folder}/mutate.cpp)
+  target_include_directories(${name}_fuzz PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(${name}_fuzz PRIVATE ${library} thresher_flags)
+  add_test(NAME fuzz.${name} COMMAND ${name}_fuzz --seconds ${THRESHER_FUZZ_SECONDS} ${ARGN})
+endfunction()
+
+thresher_fuzz(suite thresher ${suite_files})
 
 # A public header must compile alone; the C one as C and as C++. Breaking that breaks the build.
 file(GLOB public_headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include

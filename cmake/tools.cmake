@@ -1,14 +1,22 @@
 # The thresher command. The C++ runtime is linked in, so that the binary runs where nothing can be
 # installed.
-file(GLOB cli_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cli/*.cpp)
-file(GLOB peer_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/*.cpp)
-file(GLOB referee_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/referee/*.cpp)
-list(REMOVE_ITEM cli_sources ${PROJECT_SOURCE_DIR}/src/cli/main.cpp)
+set(tool_sources)
+foreach(folder src/referee src/tank src/report src/cli bench)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
+  list(APPEND tool_sources ${sources})
+endforeach()
+list(REMOVE_ITEM tool_sources ${PROJECT_SOURCE_DIR}/src/cli/main.cpp)
+
+# The ledger's. The static archive where there is one, for the same reason.
+thresher_require_header(sqlite3.h libsqlite3-dev)
+find_library(THRESHER_SQLITE NAMES libsqlite3.a sqlite3 REQUIRED)
+mark_as_advanced(THRESHER_SQLITE)
 
 # Everything but main(), so that tests reach it.
-add_library(thresher_tools STATIC ${cli_sources} ${peer_sources} ${referee_sources})
+add_library(thresher_tools STATIC ${tool_sources})
 target_include_directories(thresher_tools PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
-target_link_libraries(thresher_tools PUBLIC thresher PRIVATE thresher_flags ${CMAKE_DL_LIBS})
+target_link_libraries(thresher_tools
+  PUBLIC thresher PRIVATE thresher_flags ${THRESHER_SQLITE} ${CMAKE_DL_LIBS} m)
 target_compile_definitions(thresher_tools PUBLIC THRESHER_VERSION="${PROJECT_VERSION}")
 
 add_executable(thresher_cli ${PROJECT_SOURCE_DIR}/src/cli/main.cpp)

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <set>
@@ -34,7 +35,11 @@ struct BenchOptions {
   bool json = false;
 };
 
-constexpr double kCalibrationSeconds = 1.5;
+// Measuring the machine should not take longer than measuring a problem.
+double calibration_seconds(const BenchOptions& options) {
+  return std::clamp(options.seconds, 0.1, 1.5);
+}
+
 constexpr PeerEntry::Make kPeers[] = {bench::make_openblas_sgemm, bench::make_openblas_dequant};
 
 Problem with_overrides(Problem problem, const BenchOptions& options) {
@@ -83,7 +88,7 @@ class Bench {
     for (const int count : thread_counts_) {
       progress_.begin_step(fmt::format("measuring the machine with {} threads", count));
       lanes_.push_back({Engine({.thread_count = count}),
-                        cpu::measure_ceilings(best_isa(), count, kCalibrationSeconds)});
+                        cpu::measure_ceilings(best_isa(), count, calibration_seconds(options_))});
     }
     for (const SelectedProblem& selected : problems_) {
       run_problem(selected.suite, with_overrides(selected.problem, options_));
@@ -127,7 +132,7 @@ class Bench {
       field.variants.emplace_back(engine, problem, "", weights);
       field.entrants.push_back("the engine's choice");
     }
-    for (const std::string& variant : options_.variants) {
+    for (const std::string& variant : distinct(options_.variants)) {
       const Support support = engine.supports(problem, variant);
       if (support.ok) {
         field.variants.emplace_back(engine, problem, variant, weights);
@@ -184,9 +189,8 @@ std::set<std::string> doubts(const std::vector<BenchRow>& rows) {
   for (const BenchRow& row : rows) {
     if (row.share_of_light() <= 1) continue;
     doubtful.insert(
-        fmt::format("{}: {} with {} threads is under its speed of light: the machine was slower "
-                    "when its ceilings "
-                    "were measured; repeat on a quiet machine",
+        fmt::format("{}: {} with {} threads is under its speed of light; the machine was slower "
+                    "when its ceilings were measured, repeat on a quiet one",
                     row.problem.name, row.variant, row.ceilings.thread_count));
   }
   return doubtful;
@@ -195,8 +199,7 @@ std::set<std::string> doubts(const std::vector<BenchRow>& rows) {
 int run_bench(BenchOptions options) {
   if (options.thread_counts.empty()) options.thread_counts = {cpu::usable_core_count()};
   const std::vector<BenchRow> rows = Bench(options).run();
-  if (rows.empty())
-    throw Error("nothing was measured: no variant asked for can run these problems");
+  if (rows.empty()) throw Error("nothing was measured: no variant asked for runs these problems");
   if (!options.json) print_tables(rows);
   std::fflush(stdout);
   for (const std::string& doubt : doubts(rows)) fmt::print(stderr, "thresher: {}\n", doubt);

@@ -73,8 +73,7 @@ bool differs(const std::vector<BenchRow>& rows, Text text) {
                      [&](const BenchRow& row) { return text(row) != text(rows.front()); });
 }
 
-// The operation and the variant have a column only where they differ; print_heading names them
-// else.
+// Operation and variant have a column only where they differ; otherwise they stand in the heading.
 std::vector<BenchColumn> columns_for(const std::vector<BenchRow>& rows) {
   std::vector<BenchColumn> columns{
       {{"problem"}, [](const BenchRow& row) { return Cell(row.problem.name); }}};

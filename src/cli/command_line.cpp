@@ -31,7 +31,7 @@ int run_parsed(const std::vector<Command>& commands) {
   for (const Command& command : commands) {
     if (command.app->parsed()) return command.run();
   }
-  return kExitUsage;
+  throw UsageError("no command given; try 'thresher --help'");
 }
 
 // A full disk or a closed pipe must not look like success.
@@ -45,9 +45,10 @@ int check_output(int exit_code) {
 int run_command_line(int argc, const char* const* argv) {
   CLI::App app("NVFP4 grouped GEMM and gated dual GEMM, verified and measured", "thresher");
   app.set_version_flag("--version", std::string("thresher ") + THRESHER_VERSION);
-  app.require_subcommand(1);
-  const std::vector<Command> commands{add_doctor(app), add_verify(app), add_bench(app),
-                                      add_variants(app), add_suites(app)};
+  // None is an error too, but CLI11 would then complain of that before it names an unknown one.
+  app.require_subcommand(0, 1);
+  const std::vector<Command> commands{add_doctor(app),   add_verify(app), add_bench(app),
+                                      add_variants(app), add_suites(app), add_ledger(app)};
   try {
     app.parse(argc, argv);
     return check_output(run_parsed(commands));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands, one file each. add_<name>() declares the command's arguments and returns what runs
-// it.
+// The commands, one file each. add_<name>() declares the command's arguments and returns
+// what runs it.
 #pragma once
 
 #include <functional>
@@ -23,6 +23,7 @@ Command add_verify(CLI::App& app);
 Command add_bench(CLI::App& app);
 Command add_variants(CLI::App& app);
 Command add_suites(CLI::App& app);
+Command add_ledger(CLI::App& app);
 
 // An argument that parses but names nothing we have. Ends the command with kExitUsage.
 class UsageError : public Error {

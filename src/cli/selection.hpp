@@ -21,8 +21,8 @@ struct SelectedProblem {
   Problem problem;
 };
 
-// The problems of all suites in order; only those called one of `problem_names` unless that is
-// empty.
+// The problems of all suites in order; only those called one of `problem_names` unless
+// that is empty.
 std::vector<SelectedProblem> select_problems(const std::vector<std::string>& suites,
                                              const std::vector<std::string>& problem_names);
 

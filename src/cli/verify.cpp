@@ -116,7 +116,7 @@ class Verifier {
 
   // What the user named, or everything that has a name here and what the engine would choose.
   std::vector<std::string> variants_for(const Problem& problem) const {
-    if (!options_.variants.empty()) return options_.variants;
+    if (!options_.variants.empty()) return distinct(options_.variants);
     std::vector<std::string> variants = engines_.front()->variants();
     if (options_.quick) variants = quick_variants(variants);
     const std::string choice = engines_.front()->plan(problem).variant();

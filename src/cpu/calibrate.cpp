@@ -146,8 +146,8 @@ double measure_read_gb_per_s(ReadFunction read, Pool& pool, double seconds) {
   double best = 0;
   for (int round = 0; round < 2 || !deadline.passed(); ++round) {
     for (const int stream_count : {1, 2, 4, 8}) {
-      // Not a multiple of the page size: streams one page apart would compete for the same cache
-      // sets.
+      // Not a multiple of the page size: streams one page apart would compete for the
+      // same cache sets.
       const std::int64_t stream_bytes =
           (slab_bytes / stream_count / kPageBytes - 1) * kPageBytes + 5 * kReadStepBytes;
       const double elapsed = time_together(pool, [&](int i) {
@@ -161,8 +161,7 @@ double measure_read_gb_per_s(ReadFunction read, Pool& pool, double seconds) {
 }
 
 double measure_gop_per_s(const ComputeLoop& loop, Pool& pool, double seconds) {
-  // Long enough that starting the threads is nothing, short enough that some trials are
-  // undisturbed.
+  // Long enough that starting the threads costs nothing, short enough that some go undisturbed.
   constexpr double kTrialSeconds = 4e-3;
   const Deadline deadline(seconds);
   std::int64_t iteration_count = 1024;

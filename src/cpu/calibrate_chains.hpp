@@ -13,8 +13,8 @@ namespace {
 // operands fit 16 registers.
 constexpr int kChainCount = 12;
 
-// Makes the compiler believe that a value changes, so that it neither merges chains nor hoists
-// work.
+// Makes the compiler believe that a value changes, so that it neither merges chains
+// nor hoists work.
 template <typename Vector>
 void keep(Vector& value) {
   asm volatile("" : "+v"(value));

@@ -78,7 +78,13 @@ std::vector<Requirement> requirements(Isa isa) {
 
 #endif
 
-std::int64_t cache_bytes(int sysconf_name) {
+// "32768K" under /sys speaks of one instance of the cache; sysconf may add up all of a socket's. Index 0
+// is L1 data, 2 is L2, 3 is L3 wherever Linux lists them.
+std::int64_t cache_bytes(int index, int sysconf_name) {
+  std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/size");
+  std::int64_t size = 0;
+  char unit = 0;
+  if (file >> size >> unit && unit == 'K') return size * 1024;
   return std::max<std::int64_t>(0, sysconf(sysconf_name));
 }
 
@@ -140,9 +146,9 @@ std::string cpu_model() {
 }
 
 Caches caches() {
-  return {.l1d_bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE),
-          .l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE),
-          .l3_bytes = cache_bytes(_SC_LEVEL3_CACHE_SIZE)};
+  return {.l1d_bytes = cache_bytes(0, _SC_LEVEL1_DCACHE_SIZE),
+          .l2_bytes = cache_bytes(2, _SC_LEVEL2_CACHE_SIZE),
+          .l3_bytes = cache_bytes(3, _SC_LEVEL3_CACHE_SIZE)};
 }
 
 int usable_core_count() {

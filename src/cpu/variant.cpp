@@ -177,6 +177,7 @@ Variant default_variant(Isa isa) {
       break;
     case Isa::kAvx2:
       variant.tile_rows = 12;
+      variant.chunk_elements = 4096;
       variant.stages = 8;
       break;
     case Isa::kAvx512:

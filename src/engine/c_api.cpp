@@ -82,7 +82,7 @@ Type& need(Type* pointer, const char* name) {
 
 // `make` returns the handle by value; `name` is what the caller calls `out`.
 template <class Handle, class Make>
-thresher_status create(Handle** out, const char* name, const Make& make) noexcept {
+thresher_status create(Handle** out, const char* name, const Make& make) {
   return guarded([&] {
     need(out, name) = nullptr;
     *out = new Handle(make());
@@ -149,7 +149,7 @@ void write(const Nvfp4Matrix& matrix, thresher_nvfp4_buffer& out) {
 
 template <class Value, class Stored>
 thresher_status quantize_to(const Stored* values, std::int32_t use_global_scale,
-                            thresher_nvfp4_buffer* out) noexcept {
+                            thresher_nvfp4_buffer* out) {
   static_assert(sizeof(Value) == sizeof(Stored));
   return guarded([&] {
     const std::int64_t rows = need(out, "out").rows;
@@ -165,7 +165,7 @@ thresher_status quantize_to(const Stored* values, std::int32_t use_global_scale,
 
 template <class Unpack>
 thresher_status unpack_to(const thresher_weights* handle, thresher_nvfp4_buffer* out,
-                          const Unpack& unpack) noexcept {
+                          const Unpack& unpack) {
   return guarded([&] {
     const Weights& weights = need(handle, "weights").weights;
     need(out, "out");
@@ -184,9 +184,10 @@ using namespace thresher;
 
 #define THRESHER_TEXT_OF(number) #number
 #define THRESHER_TEXT(number) THRESHER_TEXT_OF(number)
+#define THRESHER_DOT_TEXT(number) "." THRESHER_TEXT_OF(number)
 const char* thresher_version(void) {
-  return THRESHER_TEXT(THRESHER_VERSION_MAJOR) "." THRESHER_TEXT(
-      THRESHER_VERSION_MINOR) "." THRESHER_TEXT(THRESHER_VERSION_PATCH);
+  return THRESHER_TEXT(THRESHER_VERSION_MAJOR) THRESHER_DOT_TEXT(THRESHER_VERSION_MINOR)
+      THRESHER_DOT_TEXT(THRESHER_VERSION_PATCH);
 }
 
 const char* thresher_last_error(void) { return last_error; }

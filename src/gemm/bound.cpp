@@ -3,39 +3,34 @@
 // times |alpha| and the global scales.
 //
 // 1. The sum. Decoded operands have at most 6 (NVFP4), 11 (fp16) or 8 (bf16) significant bits, so
-// every
-//    a*b is exact in FP32. Adding k numbers in any order errs by at most (k-1)*u*T, for every k
-//    (Jeannerod and Rump, "Improved error bounds for inner products in floating-point arithmetic",
-//    2013). Fused operations and exact integer blocks only take errors away; a scale applied to a
-//    block of 16 instead of to its terms puts 16 + k/16 roundings on a path, fewer than k. Global
-//    scales and alpha cost at most four roundings more, and
+//    every a*b is exact in FP32. Adding k numbers in any order, to nearest, errs by at most
+//    (k-1)*u*T for every k (Jeannerod and Rump, "Improved error bounds for inner products in
+//    floating-point arithmetic", 2013). Fused operations and exact integer blocks only take errors
+//    away; a scale applied to a block of 16 instead of to its terms puts 15 + k/16 roundings on a
+//    path, never more than k. Global scales and alpha cost at most four roundings more, and
 //      (1 + (k-1)u) (1 + u)^4 - 1 <= (k-1)u + 4u + 4u*(k-1)u + O(u^2) <= (k+8)u    for k <= 2^24:
 //    the bound is (k+8)*u*T with no higher-order term left over.
 //
-// 2. Underflow. FP32 may flush to zero: an operand (a bf16 subnormal, its weight at most 6*448 =
-// 2688),
-//    its product, and the addition each lose less than 2^-126 per term before `factor`, and each of
-//    the k+8 operations of step 1 as much after it: (k+8) * 2^-126 * (1 + 2690*|factor|). This is
-//    far below half an ulp of fp16 and also forgives flushed bf16 and FP32 subnormals in the
-//    output. Overflow inside the sum is not forgiven; an engine forms `factor` in double or
-//    otherwise without underflow and overflow of its own.
+// 2. Underflow. FP32 may flush to zero: an operand (a bf16 subnormal, its weight up to 6*448), its
+//    product, and the addition lose less than (2688 + 1 + 1) * 2^-126 per term before `factor`, and
+//    each of the k+8 operations of step 1 less than 2^-126 after it. Together less than
+//    (k+8) * 2^-126 * (1 + 2690*|factor|): far below half an ulp of fp16, and enough to forgive
+//    flushed bf16 and FP32 subnormals in the output. Overflow inside the sum is not forgiven, and
+//    an engine forms `factor` in double or otherwise without underflow and overflow of its own.
 //
 // 3. Dual. |silu'| <= 1.1, so gate_error reaches SiLU's value at most 1.1-fold. An FP32 SiLU is
-// right to
-//    8u relative (exponential 4u, addition u, division u, the rest is slack); where its exponential
-//    saturates, between e^84 and e^88.7, it may return anything up to |x| * 2^-120, zero included.
-//    The product of s and t adds |s|*error(t) + |t|*error(s) + error(s)*error(t), one rounding and
-//    one flush.
+//    right to 8u relative (exponential 4u, addition u, division u, the rest is slack); where its
+//    exponential saturates, between e^84 and e^88.7, it may return anything up to |x| * 2^-120,
+//    zero included. The product of s and t adds |s|*error(t) + |t|*error(s) + error(s)*error(t),
+//    one rounding and one flush.
 //
 // 4. The output. y is within `error` of the value, and rounding moves it by at most half an ulp at
-//    |value| + error: ulps grow with the magnitude. Subnormal outputs have the ulp of the least
-//    normal.
+//    |value| + error, since ulps grow with the magnitude. Subnormals share the least normal's ulp.
 //
 // 5. Overflow of the output. Rounding to nearest goes to infinity exactly when, with unbounded
-// exponents,
-//    it would go to 2^(largest exponent + 1), 65536 for fp16. So an infinity is judged as if it
-//    were that number, or the value itself where the value is larger; a finite result is judged as
-//    ever. Near the threshold both can be right; 70000 saturated to 65504 is wrong unless `error`
+//    exponents, it would go to 2^(largest exponent + 1): 65536 for fp16. So an infinity is judged
+//    as that number, or as the value itself where that is larger; a finite result is judged as
+//    ever. Near the threshold both can be right. 70000 saturated to 65504 is wrong unless `error`
 //    reaches that far, and so is infinity for 65510.
 #include "gemm/bound.hpp"
 

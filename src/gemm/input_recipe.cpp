@@ -4,13 +4,12 @@
 // most k*t, and exact in FP32 as long as k*t <= 2^24. Alpha and the global scales are powers of two
 // and do not change that.
 //
-//   values                              unit         largest term     t      k up to
-//   all codes, scales 1/2, 1, 2         1/16         12 * 12          2304   7281
-//     with activations -48..48          1/4          48 * 12          2304   7281
-//   all codes, scale 1                  1/4          6 * 6            144    116508
-//     with activations -12..12          1/2          12 * 6           144    116508
-//   -1, 0, 1                            1            1                1      2^24, which is
-//   kExtentMax
+//   values                         unit    largest term   t      k up to
+//   all codes, scales 1/2, 1, 2    1/16    12 * 12        2304   7281
+//     with activations -48..48     1/4     48 * 12        2304   7281
+//   all codes, scale 1             1/4     6 * 6          144    116508
+//     with activations -12..12     1/2     12 * 6         144    116508
+//   -1, 0, 1                       1       1              1      2^24 = kExtentMax
 #include "gemm/input_recipe.hpp"
 
 #include <cmath>

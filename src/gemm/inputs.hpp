@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inputs for a problem, drawn from a seed. Three families:
-//   exact:   every partial sum is exact in FP32 in any order, so results compare bit for bit;
+//   exact:   every partial sum is exact in FP32 in any order, so gemm results compare bit for bit
+//            (dual's products are exact as well, but SiLU is not: see compares_bitwise());
 //   natural: what quantised gaussian data looks like;
 //   full:    all 16 codes and all 254 finite scale codes, negative and subnormal ones included.
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // TOML text to Suite. Every complaint names the line and the column of the value it is about, and
-// says what is allowed there; docs/suites.md lists them. Nothing in a file makes the reader crash,
-// recurse deeply or allocate more than a few megabytes.
+// says what is allowed there; docs/suites.md lists them. Limits on size, problems, groups and dots
+// keep memory, time and recursion small whatever the file says.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -11,17 +11,19 @@
 
 namespace thresher {
 
-// A match is looked at after every round from rounds_min to rounds_max, and its one-sided bounds are
-// wide enough for all these looks together. Equal numbers make a match of fixed length with a single
-// look. The options must be chosen before the first round and be the same in every call.
+// The names that decide() puts into Verdict.check, beside those of fault.hpp.
+namespace referee::check {
+inline constexpr const char* kRounds = "rounds";      // too few for a verdict
+inline constexpr const char* kControls = "controls";  // the instrument failed its own checks
+inline constexpr const char* kTerms = "terms";        // the deal terms decided
+}  // namespace referee::check
+
+// A match is looked at after every round from rounds_min to rounds_max, and its one-sided bounds
+// are wide enough for all these looks together. Equal numbers make a match of fixed length with a
+// single look. Choose them before the first round and keep them: error rates rest on that.
 struct AnalysisOptions {
   int rounds_min = 5;
   int rounds_max = 15;
-  // The machine's history of the round-to-round variance of the geomean log-ratio, and how many
-  // rounds it is worth: steadies the variance of the first rounds in the decision to give up,
-  // v = ((n-1) v_n + weight v_0) / (n-1 + weight). Accepting and rejecting do not trust it.
-  double prior_variance = 0.01 * 0.01;
-  double prior_weight = 5;
 };
 
 // Needs one complete round (a block of every problem), else throws Error. A single round leaves all
@@ -31,11 +33,11 @@ MatchEstimate estimate(const MatchSamples& samples, const DealTerms& terms,
 
 enum class Next : std::uint8_t { kStop, kMoreRounds };
 
-// After each round: is the case clear (or hopeless), or is another round worth its time?
+// After each round: is the case clear (or hopeless), or is another round worth its time? A failed
+// control is given the remaining rounds to recover, which chance does and a fault does not.
 Next next_step(const MatchSamples& samples, const DealTerms& terms, const AnalysisOptions& options);
 
 // The verdict of timing alone: accepted, rejected or unclear (controls failed: unclear, says so).
-// `check` is "rounds", "controls" or "terms".
 Verdict decide(const MatchSamples& samples, const DealTerms& terms, const AnalysisOptions& options);
 
 }  // namespace thresher

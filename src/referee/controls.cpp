@@ -26,23 +26,19 @@ bool is_off(const RoundMean& rounds, double truth, double tolerance) {
   return distance > tolerance && distance > rounds.margin(1 - kControlError / 2);
 }
 
-void judge_same(const RoundMean& rounds, const DealTerms& terms, Controls& controls) {
-  controls.same = interval(rounds);
-  if (!is_off(rounds, 0, kSameShareOfGain * std::abs(std::log(terms.speedup_min)))) return;
-  controls.ok = false;
-  controls.why_not =
-      fmt::format("the champion against its own copy came out at {}", to_text(controls.same));
+// Both return what is wrong, or nothing.
+std::string complaint_of_same(const RoundMean& rounds, const DealTerms& terms) {
+  if (!is_off(rounds, 0, kSameShareOfGain * std::abs(std::log(terms.speedup_min)))) return "";
+  return fmt::format("the champion against its own copy came out at {}", to_text(interval(rounds)));
 }
 
-void judge_slowed(const RoundMean& rounds, const DealTerms& terms, Controls& controls) {
-  controls.slowed = interval(rounds);
-  const double truth = std::log(controls.slowed_truth);
+std::string complaint_of_slowed(const RoundMean& rounds, double slowed_truth,
+                                const DealTerms& terms) {
+  const double truth = std::log(slowed_truth);
   const bool found = rounds.upper(terms.confidence) < 0;
-  if (found && !is_off(rounds, truth, kSlowedShareOfDelay * std::abs(truth))) return;
-  controls.ok = false;
-  controls.why_not = fmt::format("the champion slowed to {:.3f}x came out at {}{}",
-                                 controls.slowed_truth, to_text(controls.slowed),
-                                 found ? "" : ": too noisy to be found");
+  if (found && !is_off(rounds, truth, kSlowedShareOfDelay * std::abs(truth))) return "";
+  return fmt::format("the champion slowed to {:.3f}x came out at {}{}", slowed_truth,
+                     to_text(interval(rounds)), found ? "" : ", too noisy to be seen");
 }
 
 }  // namespace
@@ -52,13 +48,19 @@ Controls judge_controls(const MatchSamples& samples, const DealTerms& terms) {
   const std::vector<double> same = control_values(samples, &RoundSamples::same);
   const std::vector<double> slowed = control_values(samples, &RoundSamples::slowed);
   if (same.empty() || slowed.empty()) {
-    controls.ok = false;
     controls.why_not = same.empty() ? "the champion was not measured against its own copy"
                                     : "the champion was not measured with a known delay";
-    return controls;
+  } else {
+    const RoundMean same_rounds = mean_of_rounds(same);
+    const RoundMean slowed_rounds = mean_of_rounds(slowed);
+    controls.same = interval(same_rounds);
+    controls.slowed = interval(slowed_rounds);
+    controls.why_not = complaint_of_same(same_rounds, terms);
+    if (controls.why_not.empty()) {
+      controls.why_not = complaint_of_slowed(slowed_rounds, samples.slowed_truth, terms);
+    }
   }
-  judge_slowed(mean_of_rounds(slowed), terms, controls);
-  judge_same(mean_of_rounds(same), terms, controls);
+  controls.ok = controls.why_not.empty();
   return controls;
 }
 

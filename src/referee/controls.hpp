@@ -14,7 +14,7 @@ namespace thresher::referee {
 inline constexpr double kControlError = 0.01;
 
 // An instrument this little off cannot turn a verdict, however sure of it a quiet machine is.
-inline constexpr double kSameShareOfGain = 0.1;     // of the logarithm of the speedup asked for
+inline constexpr double kSameShareOfGain = 0.1;      // of the logarithm of the speedup asked for
 inline constexpr double kSlowedShareOfDelay = 0.25;  // of the logarithm of the injected slowdown
 
 Controls judge_controls(const MatchSamples& samples, const DealTerms& terms);

@@ -48,23 +48,29 @@ double continued_fraction(double b0, Term term) {
   return value;
 }
 
-// The regularised incomplete beta function I_x(a, b), Abramowitz and Stegun 26.5.8. The caller
-// knows 1 - x better than a subtraction would.
-double incomplete_beta(double a, double b, double x, double one_minus_x) {
-  if (x <= 0) return 0;
-  if (one_minus_x <= 0) return 1;
+double log_beta(double a, double b) { return std::lgamma(a) + std::lgamma(b) - std::lgamma(a + b); }
+
+struct BetaArgument {
+  double x = 0;
+  double one_minus_x = 0;  // the caller knows it better than a subtraction would
+};
+
+// The regularised incomplete beta function I_x(a, b), Abramowitz and Stegun 26.5.8.
+double incomplete_beta(double a, double b, double log_beta_ab, BetaArgument at) {
+  if (at.x <= 0) return 0;
+  if (at.one_minus_x <= 0) return 1;
   // The fraction converges fast on this side of the mean only.
-  if (x > (a + 1) / (a + b + 2)) return 1 - incomplete_beta(b, a, one_minus_x, x);
+  if (at.x > (a + 1) / (a + b + 2)) {
+    return 1 - incomplete_beta(b, a, log_beta_ab, {at.one_minus_x, at.x});
+  }
   const auto term = [&](int i) -> FractionTerm {
     if (i == 1) return {1, 1};
-    const double m = (i - 1) / 2;  // whole: 0, 1, 1, 2, 2 ...
-    const bool even = (i - 1) % 2 == 0;
-    return {even ? m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-                 : -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+    const double m = i / 2;  // whole: 1, 1, 2, 2, 3 ...
+    return {i % 2 == 0 ? -(a + m - 1) * (a + b + m - 1) * at.x / ((a + 2 * m - 2) * (a + 2 * m - 1))
+                       : m * (b - m) * at.x / ((a + 2 * m - 1) * (a + 2 * m)),
             1};
   };
-  const double log_front = std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) +
-                           a * std::log(x) + b * std::log(one_minus_x);
+  const double log_front = a * std::log(at.x) + b * std::log(at.one_minus_x) - log_beta_ab;
   return std::exp(log_front) / a * continued_fraction(0, term);
 }
 
@@ -88,18 +94,27 @@ double incomplete_gamma(double a, double x) {
   return front * sum;
 }
 
-double student_t_density(double t, double degrees_of_freedom) {
-  const double half = degrees_of_freedom / 2;
-  return std::exp(std::lgamma(half + 0.5) - std::lgamma(half) -
-                  (half + 0.5) * std::log1p(t * t / degrees_of_freedom)) /
-         std::sqrt(degrees_of_freedom * std::numbers::pi);
-}
+class StudentT {
+ public:
+  explicit StudentT(double degrees_of_freedom)
+      : df_(degrees_of_freedom), log_beta_(log_beta(df_ / 2, 0.5)) {
+    THRESHER_ASSERT(degrees_of_freedom > 0);
+  }
 
-// P(T > t) for t >= 0, without the cancellation of 1 - cdf.
-double student_t_tail(double t, double degrees_of_freedom) {
-  const double sum = degrees_of_freedom + t * t;
-  return incomplete_beta(degrees_of_freedom / 2, 0.5, degrees_of_freedom / sum, t * t / sum) / 2;
-}
+  double density(double t) const {
+    return std::exp(-(df_ + 1) / 2 * std::log1p(t * t / df_) - log_beta_) / std::sqrt(df_);
+  }
+
+  // P(T > t) for t >= 0, without the cancellation of 1 - cdf.
+  double tail(double t) const {
+    const double sum = df_ + t * t;
+    return incomplete_beta(df_ / 2, 0.5, log_beta_, {df_ / sum, t * t / sum}) / 2;
+  }
+
+ private:
+  const double df_;
+  const double log_beta_;
+};
 
 }  // namespace
 
@@ -111,25 +126,38 @@ double normal_quantile(double probability) {
   constexpr Coefficients kMiddleAbove = {
       3.387132872796366608,  133.14166789178437745, 1971.5909503065514427, 13731.693765509461125,
       45921.953931549871457, 67265.770927008700853, 33430.575583588128105, 2509.0809287301226727};
-  constexpr Coefficients kMiddleBelow = {
-      1,                     42.313330701600911252, 687.1870074920579083,  5394.1960214247511077,
-      21213.794301586595867, 39307.89580009271061,  28729.085735721942674, 5226.495278852545925};
-  constexpr Coefficients kOuterAbove = {
-      1.42343711074968357734, 4.6303378461565452959,   5.7694972214606914055,
-      3.64784832476320460504, 1.27045825245236838258,  .24178072517745061177,
-      .0227238449892691845833, 7.7454501427834140764e-4};
-  constexpr Coefficients kOuterBelow = {
-      1,                       2.05319162663775882187, 1.6763848301838038494,
-      .68976733498510000455,   .14810397642748007459,  .0151986665636164571966,
-      5.475938084995344946e-4, 1.05075007164441684324e-9};
-  constexpr Coefficients kTailAbove = {
-      6.6579046435011037772,  5.4637849111641143699,  1.7848265399172913358,
-      .29656057182850489123,  .026532189526576123093, .0012426609473880784386,
-      2.71155556874348757815e-5, 2.01033439929228813265e-7};
-  constexpr Coefficients kTailBelow = {
-      1,                        .59983220655588793769, .13692988092273580531,
-      .0148753612908506148525,  7.868691311456132591e-4, 1.8463183175100546818e-5,
-      1.4215117583164458887e-7, 2.04426310338993978564e-15};
+  constexpr Coefficients kMiddleBelow = {1,
+                                         42.313330701600911252,
+                                         687.1870074920579083,
+                                         5394.1960214247511077,
+                                         21213.794301586595867,
+                                         39307.89580009271061,
+                                         28729.085735721942674,
+                                         5226.495278852545925};
+  constexpr Coefficients kOuterAbove = {1.42343711074968357734,  4.6303378461565452959,
+                                        5.7694972214606914055,   3.64784832476320460504,
+                                        1.27045825245236838258,  .24178072517745061177,
+                                        .0227238449892691845833, 7.7454501427834140764e-4};
+  constexpr Coefficients kOuterBelow = {1,
+                                        2.05319162663775882187,
+                                        1.6763848301838038494,
+                                        .68976733498510000455,
+                                        .14810397642748007459,
+                                        .0151986665636164571966,
+                                        5.475938084995344946e-4,
+                                        1.05075007164441684324e-9};
+  constexpr Coefficients kTailAbove = {6.6579046435011037772,     5.4637849111641143699,
+                                       1.7848265399172913358,     .29656057182850489123,
+                                       .026532189526576123093,    .0012426609473880784386,
+                                       2.71155556874348757815e-5, 2.01033439929228813265e-7};
+  constexpr Coefficients kTailBelow = {1,
+                                       .59983220655588793769,
+                                       .13692988092273580531,
+                                       .0148753612908506148525,
+                                       7.868691311456132591e-4,
+                                       1.8463183175100546818e-5,
+                                       1.4215117583164458887e-7,
+                                       2.04426310338993978564e-15};
 
   const double centred = probability - 0.5;
   if (std::abs(centred) <= 0.425) {
@@ -143,24 +171,23 @@ double normal_quantile(double probability) {
 }
 
 double student_t_cdf(double t, double degrees_of_freedom) {
-  THRESHER_ASSERT(degrees_of_freedom > 0);
-  const double tail = student_t_tail(std::abs(t), degrees_of_freedom);
+  const double tail = StudentT(degrees_of_freedom).tail(std::abs(t));
   return t > 0 ? 1 - tail : tail;
 }
 
 double student_t_quantile(double probability, double degrees_of_freedom) {
-  THRESHER_ASSERT(probability > 0 && probability < 1 && degrees_of_freedom > 0);
+  THRESHER_ASSERT(probability > 0 && probability < 1);
   if (probability < 0.5) return -student_t_quantile(1 - probability, degrees_of_freedom);
+  const StudentT distribution(degrees_of_freedom);
   const double tail = 1 - probability;
   // Two terms of the Cornish-Fisher expansion start below the quantile. The distribution function
   // is concave there, so Newton's steps climb to the quantile and never overshoot it.
   const double z = normal_quantile(probability);
   double t = z + (z * z * z + z) / (4 * degrees_of_freedom);
   for (int i = 0; i < kIterationsMax; ++i) {
-    const double step = (student_t_tail(t, degrees_of_freedom) - tail) /
-                        student_t_density(t, degrees_of_freedom);
+    const double step = (distribution.tail(t) - tail) / distribution.density(t);
     t += step;
-    if (std::abs(step) <= 1e-12 * t || t == 0) break;
+    if (std::abs(step) <= 1e-7 * t) break;  // the error left is of the order of its square
   }
   return t;
 }

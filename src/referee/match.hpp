@@ -3,6 +3,7 @@
 // the inputs, the expected values and the result channel.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -23,6 +24,9 @@ struct MatchOptions {
   bool cold = true;                 // evict caches before every timed call
   std::uint64_t seed = 0;           // 0: drawn from the kernel; recorded either way
   AnalysisOptions analysis;
+  // The thresher binary whose `worker` command runs contestants; empty: the running one. Programs that
+  // are not thresher themselves, such as tests, have to say.
+  std::filesystem::path program;
   // Called with a short text whenever something worth showing happens; may be empty.
   std::function<void(const std::string&)> progress;
 };

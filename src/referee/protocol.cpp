@@ -179,7 +179,7 @@ void LineReader::feed(std::string_view bytes) {
   const std::size_t last_break = buffer_.rfind('\n');
   const std::size_t open_bytes =
       last_break == std::string::npos ? buffer_.size() : buffer_.size() - last_break - 1;
-  overlong_ = open_bytes > kLineBytesMax;
+  overlong_ = open_bytes > kLineBytesMax || buffer_.size() > kUnreadBytesMax;
 }
 
 std::optional<std::string> LineReader::next_line() {

@@ -27,6 +27,7 @@ inline constexpr int kProtocolVersion = 1;
 inline constexpr int kInputFd = 3;
 inline constexpr int kOutputFd = 4;
 inline constexpr std::size_t kLineBytesMax = 4096;
+inline constexpr std::size_t kUnreadBytesMax = 16 * kLineBytesMax;
 
 // One group of a prepare table. Offsets are bytes from the start of the input arena, -1 where the
 // problem has no such matrix.
@@ -101,14 +102,14 @@ std::optional<Reply> parse_reply(std::string_view line);
 // What a contestant wrote, fit to stand in a message: one line, printable ASCII, not too long.
 std::string printable(std::string_view text, std::size_t length_max = kReplyTextMax);
 
-// Cuts a stream of bytes into lines. A line that does not end within kLineBytesMax is a fault of
-// the sender, and nothing after it can be trusted.
+// Cuts a stream of bytes into lines. A line that does not end within kLineBytesMax, or more lines
+// than anybody asked for, is a fault of the sender, and nothing after it can be trusted.
 class LineReader {
  public:
   void feed(std::string_view bytes);
   std::optional<std::string> next_line();
   bool overlong() const { return overlong_; }
-  // Something has been read that no call of next_line() has returned.
+  // Everything fed has been returned by next_line().
   bool empty() const { return buffer_.empty(); }
 
  private:

@@ -40,8 +40,8 @@ void check(const Block& block, std::size_t problem_count, std::size_t round_inde
   }
   for (const double ns : {block.a_ns[0], block.a_ns[1], block.b_ns[0], block.b_ns[1]}) {
     if (std::isfinite(ns) && ns > 0) continue;
-    throw Error(fmt::format("round {}, problem {}: a time of {} ns", round_index,
-                            block.problem_index, ns));
+    throw Error(
+        fmt::format("round {}, problem {}: a time of {} ns", round_index, block.problem_index, ns));
   }
 }
 
@@ -94,8 +94,8 @@ std::vector<double> control_values(const MatchSamples& samples,
   std::vector<double> values;
   for (std::size_t round_index = 0; round_index < samples.rounds.size(); ++round_index) {
     std::vector<double> of_problems;
-    for (const ProblemBlocks& problem : by_problem(samples.rounds[round_index].*control,
-                                                   samples.problems.size(), round_index)) {
+    for (const ProblemBlocks& problem :
+         by_problem(samples.rounds[round_index].*control, samples.problems.size(), round_index)) {
       if (has_blocks(problem)) of_problems.push_back(middle_of_blocks(problem.log_ratio));
     }
     if (!of_problems.empty()) values.push_back(mean(of_problems));

@@ -13,13 +13,13 @@ namespace thresher::referee {
 // its geomean would be one over other problems.
 struct RoundValues {
   struct OfProblem {
-    std::vector<double> log_ratio;          // D_jk; > 0: the challenger is faster
-    std::vector<double> champion_log_ns;    // ln of the round's median
+    std::vector<double> log_ratio;        // D_jk; > 0: the challenger is faster
+    std::vector<double> champion_log_ns;  // ln of the round's median
     std::vector<double> challenger_log_ns;
   };
 
-  std::vector<OfProblem> problems;          // in the order of MatchSamples::problems
-  std::vector<double> geomean_log_ratio;    // G_k, the mean of D_jk over problems
+  std::vector<OfProblem> problems;        // in the order of MatchSamples::problems
+  std::vector<double> geomean_log_ratio;  // G_k, the mean of D_jk over problems
   int round_count = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -53,12 +54,12 @@ void set_limits(const SandboxLimits& limits, Refusals& refusals) {
     refusals.add_errno(layer::kMemoryLimit, "setrlimit");
   }
 
-  // Without a user namespace the limit would count all processes of an ordinary user, most of which
-  // are none of ours. It stays meaningful for the user that root leaves for.
-  const bool shares_count = refusals.contains(layer::kUserNamespace) &&
-                            geteuid() != 0 && !refusals.contains(layer::kUnprivilegedUser);
-  static_cast<void>(shares_count);
-  if (!limit(RLIMIT_NPROC, limits.processes)) {
+  // Elsewhere the limit would count all processes of the user, most of which are none of ours.
+  const bool counted_apart =
+      !refusals.contains(layer::kUserNamespace) || geteuid() == kUnprivilegedId;
+  if (!counted_apart) {
+    refusals.add(layer::kProcessLimit, "needs a user namespace");
+  } else if (!limit(RLIMIT_NPROC, limits.processes)) {
     refusals.add_errno(layer::kProcessLimit, "setrlimit");
   }
 }

@@ -6,6 +6,8 @@
 // namespaces still gets the system call filter. Verdicts carry the names of what was missing.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -29,6 +31,10 @@ inline constexpr const char* kWriteProtection = "write protection";
 inline constexpr const char* kSystemCallFilter = "system call filter";
 inline constexpr const char* kSealedInputs = "sealed inputs";
 }  // namespace layer
+
+// Who contestants run as when the referee is root: "nobody", who owns nothing. Limits on processes
+// do not bind root, and root may write where Landlock is missing.
+inline constexpr uid_t kUnprivilegedId = 65534;
 
 struct SandboxLimits {
   std::int64_t cpu_seconds = 600;  // of all threads of one process

@@ -20,7 +20,6 @@
 #include <vector>
 
 #include "referee/sandbox.hpp"
-#include "referee/unprivileged.hpp"
 
 namespace thresher::referee {
 namespace {

@@ -10,7 +10,8 @@
 namespace thresher::referee {
 namespace {
 
-constexpr double kTypicalNs = 100e3;  // ratios do not depend on it
+constexpr double kTypicalNs = 100e3;   // ratios do not depend on it
+constexpr double kOutlierLogSd = 0.8;  // one interruption in ten is 2.8 times the median or longer
 
 }  // namespace
 
@@ -19,8 +20,9 @@ double SimulatedMachine::call_ns(double log_ns) {
   double loss = drift_ + world_.noise_sd * normal();
   if (second_slot_) loss += world_.second_slot_effect;
   second_slot_ = !second_slot_;
-  // A Pareto tail of index 2: rare interruptions can be of any length.
-  if (uniform() < world_.outlier_share) loss += world_.outlier_scale * (1 / std::sqrt(uniform()) - 1);
+  if (uniform() < world_.outlier_share) {
+    loss += world_.outlier_median * std::exp(kOutlierLogSd * normal());
+  }
   return std::exp(log_ns + loss);
 }
 

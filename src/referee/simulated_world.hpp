@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model of a noisy machine, so that the referee's error rates can be counted where the truth is
-// known. It contains the traps that fool simple benchmarks: slow drift, the order of calls, and luck
-// that lasts as long as a process. All effects are in units of ln(time), so 0.01 is about 1 %.
+// known. It contains the traps that fool simple benchmarks: slow drift, the order of calls, and
+// luck that lasts as long as a process. All effects are in units of ln(time), so 0.01 is about 1 %.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,19 @@
 namespace thresher::referee {
 
 struct SimulatedWorld {
-  double noise_sd = 0.01;           // of every call, normal
-  double outlier_share = 0.02;      // of the calls, interrupted by something
-  double outlier_scale = 0.02;      // their median loss is 0.41 of it; the tail has no variance
-  double drift_sd = 0;              // step of a random walk, one step per call
-  double second_slot_effect = 0;    // loss of every second call
-  double process_offset_sd = 0;     // memory layout: drawn once per process and problem
+  double noise_sd = 0.01;         // of every call, normal
+  double outlier_share = 0.02;    // of the calls, interrupted by something
+  double outlier_median = 0.025;  // what these lose; lognormal, so some lose much more
+  double drift_sd = 0;            // step of a random walk, one step per call
+  double second_slot_effect = 0;  // loss of every second call
+  double process_offset_sd = 0;   // memory layout: drawn once per process and problem
 };
 
 // The machine's clock: one call after the other.
 class SimulatedMachine {
  public:
-  SimulatedMachine(const SimulatedWorld& world, std::uint64_t seed) : world_(world), random_(seed) {}
+  SimulatedMachine(const SimulatedWorld& world, std::uint64_t seed)
+      : world_(world), random_(seed) {}
 
   // The luck of one process with one problem.
   double draw_process_offset() { return world_.process_offset_sd * normal(); }

@@ -46,7 +46,8 @@ struct ProblemEstimate {
   double challenger_spread = 0;
 };
 
-// The instrument's own checks, taken inside the same match.
+// The instrument's own checks, taken inside the same match. Their intervals have 99 %, so that each
+// fails by chance in one match of a hundred (controls.hpp).
 struct Controls {
   Estimate same;                   // champion against its own copy: must contain 1
   Estimate slowed;                 // champion against itself with a known delay
@@ -61,7 +62,7 @@ struct MatchEstimate {
   std::vector<ProblemEstimate> problems;
   Controls controls;
   int round_count = 0;
-  double minimum_detectable_effect = 0;  // smallest gain these rounds would find with 90 % power
+  double minimum_detectable_effect = 0;  // 0.01: these rounds find +1 % with 90 % power
   int more_rounds_needed = 0;      // kUnclear: rounds still to buy for an answer
 };
 

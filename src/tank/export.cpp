@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <string_view>
@@ -24,7 +25,7 @@ constexpr double kNsPerMs = 1e6;
 constexpr double kUsPerMs = 1e3;
 
 // What T4 wants to know of a `match` entry.
-struct Match {
+struct PlayedMatch {
   const LedgerEntry& entry;
   std::string challenger;
   std::string suite;
@@ -44,7 +45,7 @@ std::string text_field(const LedgerEntry& entry, const char* name) {
   return value.get<std::string>();
 }
 
-Match match_of(const LedgerEntry& entry) {
+PlayedMatch match_of(const LedgerEntry& entry) {
   try {
     return {.entry = entry,
             .challenger = text_field(entry, "challenger"),
@@ -56,6 +57,14 @@ Match match_of(const LedgerEntry& entry) {
   }
 }
 
+// What stands before the first `separator`; leaves in `rest` what stands behind it.
+std::string_view take_until(char separator, std::string_view& rest) {
+  const std::size_t at = std::min(rest.find(separator), rest.size());
+  const std::string_view head = rest.substr(0, at);
+  rest.remove_prefix(std::min(at + 1, rest.size()));
+  return head;
+}
+
 // A number where the whole text is one.
 OrderedJson knob_value(std::string_view text) {
   std::int64_t number = 0;
@@ -64,21 +73,16 @@ OrderedJson knob_value(std::string_view text) {
   return text;
 }
 
-// "cpu_avx2:decode=direct,stages=4" as {contestant, decode, stages}. The name is taken apart as
-// text, because the variant may be one of another thresher than this.
-OrderedJson configuration_of(const Match& match, const std::string& problem) {
-  const std::string_view name = match.challenger;
-  const std::size_t colon = name.find(':');
-  OrderedJson configuration = {{"contestant", name.substr(0, colon)}, {"suite", match.suite}};
+// "cpu_avx2:decode=direct,stages=4" as {contestant, suite, problem, decode, stages}. The name is
+// taken apart as text, because the variant may be one that this thresher does not know.
+OrderedJson configuration_of(const PlayedMatch& match, const std::string& problem) {
+  std::string_view rest = match.challenger;
+  OrderedJson configuration = {{"contestant", take_until(':', rest)}, {"suite", match.suite}};
   if (!problem.empty()) configuration["problem"] = problem;
-  std::string_view rest = colon == std::string_view::npos ? "" : name.substr(colon + 1);
   while (!rest.empty()) {
-    const std::size_t comma = std::min(rest.find(','), rest.size());
-    const std::string_view setting = rest.substr(0, comma);
-    const std::size_t equals = std::min(setting.find('='), setting.size());
-    const std::string knob(setting.substr(0, equals));
-    configuration.emplace(knob, knob_value(setting.substr(std::min(equals + 1, setting.size()))));
-    rest.remove_prefix(std::min(comma + 1, rest.size()));
+    std::string_view setting = take_until(',', rest);
+    const std::string knob(take_until('=', setting));
+    configuration.emplace(knob, knob_value(setting));
   }
   return configuration;
 }
@@ -116,59 +120,48 @@ const ProblemEstimate* find_estimate(const Verdict& verdict, const std::string& 
   return nullptr;
 }
 
-class Measurements {
- public:
-  void add(const char* name, double value, const char* unit) {
-    // An interval may be open, and JSON has no infinity.
-    if (std::isfinite(value)) push(name, value, unit);
-  }
-  void add(const char* name, std::string_view text) { push(name, text, ""); }
-
-  OrderedJson take() { return std::move(list_); }
-
- private:
-  void push(const char* name, OrderedJson value, const char* unit) {
-    list_.push_back({{"name", name}, {"value", std::move(value)}, {"unit", unit}});
-  }
-
-  OrderedJson list_ = OrderedJson::array();
-};
-
-OrderedJson measurements_of(const Match& match, const std::string& problem,
-                            const std::vector<double>& runtimes) {
-  Measurements measurements;
-  const ProblemEstimate* estimate = find_estimate(match.verdict, problem);
-  if (!runtimes.empty()) {
-    measurements.add("time", referee::median(runtimes), "ms");
-  } else if (estimate != nullptr) {
-    measurements.add("time", estimate->challenger_us / kUsPerMs, "ms");
-  }
-  if (estimate != nullptr) {
-    measurements.add("champion_time", estimate->champion_us / kUsPerMs, "ms");
-    measurements.add("speedup", estimate->speedup.value, "");
-    measurements.add("speedup_low", estimate->speedup.low, "");
-    measurements.add("speedup_high", estimate->speedup.high, "");
-  }
-  measurements.add("verdict", to_string(match.verdict.kind));
-  measurements.add("source", match.entry.source);  // reported is never shown as measured
-  measurements.add("ledger_id", static_cast<double>(match.entry.id), "");
-  return measurements.take();
+void add_measurement(OrderedJson& list, const char* name, OrderedJson value,
+                     const char* unit = "") {
+  // An interval may be open, and JSON has no infinity.
+  if (value.is_number_float() && !std::isfinite(value.get<double>())) return;
+  list.push_back({{"name", name}, {"value", std::move(value)}, {"unit", unit}});
 }
 
-OrderedJson result_of(const Match& match, const std::string& problem) {
+OrderedJson measurements_of(const PlayedMatch& match, const std::string& problem,
+                            const std::vector<double>& runtimes) {
+  OrderedJson list = OrderedJson::array();
+  const ProblemEstimate* estimate = find_estimate(match.verdict, problem);
+  if (!runtimes.empty()) {
+    add_measurement(list, "time", referee::median(runtimes), "ms");
+  } else if (estimate != nullptr) {
+    add_measurement(list, "time", estimate->challenger_us / kUsPerMs, "ms");
+  }
+  if (estimate != nullptr) {
+    add_measurement(list, "champion_time", estimate->champion_us / kUsPerMs, "ms");
+    add_measurement(list, "speedup", estimate->speedup.value);
+    add_measurement(list, "speedup_low", estimate->speedup.low);
+    add_measurement(list, "speedup_high", estimate->speedup.high);
+  }
+  add_measurement(list, "verdict", to_string(match.verdict.kind));
+  add_measurement(list, "source", match.entry.source);  // reported is never shown as measured
+  add_measurement(list, "ledger_id", match.entry.id);
+  return list;
+}
+
+OrderedJson result_of(const PlayedMatch& match, const std::string& problem) {
   const std::vector<double> runtimes = runtimes_ms(match.samples, problem);
   const bool was_timed = !runtimes.empty() || find_estimate(match.verdict, problem) != nullptr;
   const std::string_view invalidity = invalidity_of(match.verdict, was_timed);
   return {{"timestamp", match.entry.time_utc},
           {"configuration", configuration_of(match, problem)},
-          {"objectives", {"time"}},
+          {"objectives", OrderedJson::array({"time"})},
           {"times", {{"runtimes", runtimes}}},
           {"invalidity", invalidity},
           {"correctness", invalidity == "correct" ? 1 : 0},
           {"measurements", measurements_of(match, problem, runtimes)}};
 }
 
-std::vector<std::string> problems_of(const Match& match) {
+std::vector<std::string> problems_of(const PlayedMatch& match) {
   std::vector<std::string> problems = match.samples.problems;
   if (problems.empty() && match.verdict.estimate) {
     for (const ProblemEstimate& estimate : match.verdict.estimate->problems) {
@@ -202,7 +195,7 @@ OrderedJson to_t4(const std::vector<LedgerEntry>& entries) {
   OrderedJson results = OrderedJson::array();
   for (const LedgerEntry& entry : entries) {
     if (entry.kind != "match") continue;
-    const Match match = match_of(entry);
+    const PlayedMatch match = match_of(entry);
     for (const std::string& problem : problems_of(match)) {
       results.push_back(result_of(match, problem));
     }

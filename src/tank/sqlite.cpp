@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 // The low byte is the kind of failure, the rest its circumstances.
 int kind_of(int code) { return code & 0xff; }
 
-std::string what_to_do(int code, const std::string& sqlite_says, int system_error) {
+std::string what_to_do(int code, const std::string& sqlite_says) {
   switch (kind_of(code)) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -28,15 +28,13 @@ std::string what_to_do(int code, const std::string& sqlite_says, int system_erro
       return "it cannot be written; check the permissions of the file and its folder, or choose "
              "another place";
     case SQLITE_NOTADB:
-      return "it is no ledger; choose another file, and keep this one if you do not know what it "
-             "is";
+      return "it is no ledger; choose another file";
     case SQLITE_CORRUPT:
       return fmt::format("the file is damaged ({}); keep a copy of it, then restore a backup",
                          sqlite_says);
     case SQLITE_IOERR:
-      return fmt::format(
-          "the disk refused: {}; mend that, then try again. What was recorded before is safe",
-          system_error == 0 ? sqlite_says : std::generic_category().message(system_error));
+      return "the disk cannot be read or written; look at its free space, quota and health, then "
+             "try again. What was recorded before is safe";
     case SQLITE_ERROR:
       return fmt::format("it was changed by another program ({}); restore a backup", sqlite_says);
     default:
@@ -44,21 +42,8 @@ std::string what_to_do(int code, const std::string& sqlite_says, int system_erro
   }
 }
 
-void make_folder_of(const fs::path& file) {
-  std::error_code error;
-  fs::create_directories(file.parent_path(), error);
-  if (!error) return;
-  throw Error(fmt::format("ledger '{}': cannot make its folder: {}; choose another place",
-                          file.string(), error.message()));
-}
-
-// SQLite would wait for a pipe and has little to say about a folder.
-void refuse_other_than_file(const fs::path& path) {
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (!fs::exists(status) || fs::is_regular_file(status)) return;
-  throw Error(fmt::format("ledger '{}': it is no file; name a file", path.string()));
-}
+// No database is smaller, but SQLite takes a single byte of somebody's for an empty one.
+constexpr std::uintmax_t kFileBytesMin = 512;
 
 }  // namespace
 
@@ -75,32 +60,47 @@ void Statement::Finalize::operator()(sqlite3_stmt* handle) const { sqlite3_final
 
 Database::Database(const fs::path& path, std::chrono::milliseconds patience)
     : name_(path.string()) {
-  if (path.empty()) throw Error("ledger '': name a file");
   // An absolute path is never one of SQLite's special names, such as ":memory:".
-  const fs::path absolute = fs::absolute(path);
-  refuse_other_than_file(absolute);
-  make_folder_of(absolute);
+  const fs::path absolute = path.empty() ? path : fs::absolute(path);
+  check_place(absolute);
   sqlite3* handle = nullptr;
   constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_EXRESCODE;
   const int code = sqlite3_open_v2(absolute.c_str(), &handle, kFlags, nullptr);
   handle_.reset(handle);  // there is one even when opening failed
   if (code != SQLITE_OK) fail();
-  if (sqlite3_db_readonly(handle, "main") == 1) {
-    throw Failure(SQLITE_READONLY,
-                  fmt::format("ledger '{}': {}", name_, what_to_do(SQLITE_READONLY, "", 0)));
-  }
+  if (sqlite3_db_readonly(handle, "main") == 1) fail(SQLITE_READONLY, "");
   sqlite3_busy_timeout(handle, static_cast<int>(patience.count()));
   // The file may come from anywhere: its schema gets no say in what our statements do.
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   execute("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON");
 }
 
+void Database::check_place(const fs::path& path) const {
+  if (path.empty()) throw Error("ledger '': name a file");
+  std::error_code error;
+  fs::create_directories(path.parent_path(), error);
+  if (error) {
+    throw Error(fmt::format("ledger '{}': cannot make its folder: {}; choose another place", name_,
+                            error.message()));
+  }
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) return;
+  // SQLite would wait for a pipe and has little to say about a folder.
+  if (!fs::is_regular_file(status)) {
+    throw Error(fmt::format("ledger '{}': it is no file; name a file", name_));
+  }
+  const std::uintmax_t size = fs::file_size(path, error);
+  if (size > 0 && size < kFileBytesMin) fail(SQLITE_NOTADB, "");
+}
+
 void Database::fail() const {
   const int code = sqlite3_extended_errcode(handle_.get());
   if (handle_ == nullptr || kind_of(code) == SQLITE_NOMEM) throw std::bad_alloc();
-  throw Failure(code, fmt::format("ledger '{}': {}", name_,
-                                  what_to_do(code, sqlite3_errmsg(handle_.get()),
-                                             sqlite3_system_errno(handle_.get()))));
+  fail(code, sqlite3_errmsg(handle_.get()));
+}
+
+void Database::fail(int code, const char* sqlite_says) const {
+  throw Failure(code, fmt::format("ledger '{}': {}", name_, what_to_do(code, sqlite_says)));
 }
 
 void Database::execute(const char* statements) const {

@@ -40,14 +40,17 @@ class Database {
   std::int64_t query_integer(const char* query) const;
   std::string query_text(const char* query) const;
 
-  [[noreturn]] void fail() const;  // throws what SQLite's last call complained about
-
  private:
   friend class Statement;
   friend class Transaction;
   struct Close {
     void operator()(sqlite3* handle) const;
   };
+
+  void check_place(const std::filesystem::path& path) const;
+  // Throws what SQLite's last call complained about.
+  [[noreturn]] void fail() const;
+  [[noreturn]] void fail(int code, const char* sqlite_says) const;
 
   std::string name_;  // of the file, for messages
   std::unique_ptr<sqlite3, Close> handle_;

@@ -287,9 +287,11 @@ TEST_F(Overlap, OfAnOutputWith16BitActivations) {
   EXPECT_EQ(call.complaint_of_check(), "a16 of group 0 overlaps c of group 0");
 }
 
-// A small output far behind a large input's beginning: the search must remember the input.
+// A small input lies in a large one, and an output behind it: the search must remember the large
+// one.
 TEST_F(Overlap, OfAnOutputWithTheFarEndOfWeights) {
   const cpu::Pages& pages = call_[0].weights->state().packed.pages;
+  call_[0].a.codes = pages.data() + 64;
   call_[1].c = pages.data() + pages.bytes() - 4;
   EXPECT_EQ(complaint(), "weights of group 0 overlaps c of group 1");
 }

@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <random>
@@ -89,7 +90,8 @@ std::string read_file(const std::string& path) {
 
 // Keeps the input that ended the child and says how to run it again.
 void report_failure(const char* program, const Arguments& arguments, const Shared& shared) {
-  const std::string path = "suite_fuzz_failure_" + std::to_string(arguments.seed) + ".toml";
+  const std::string name = std::filesystem::path(program).filename().string();
+  const std::string path = name + "_failure_" + std::to_string(arguments.seed);
   std::ofstream(path, std::ios::binary)
       .write(shared.input, static_cast<std::streamsize>(shared.input_bytes));
   std::fprintf(stderr, "execution %llu failed; repeat with: %s %s\n",

@@ -8,59 +8,23 @@
 namespace thresher::fuzz {
 namespace {
 
-constexpr std::size_t kUsualBytesMax = std::size_t{16} << 10;
-
 // Pieces of TOML, and of what only looks like it.
-constexpr std::string_view kWords[] = {"[[problem]]\n",
-                                       "[problem]\n",
-                                       "name = \"x\"\n",
-                                       "op = \"dual\"\n",
-                                       "m = [1, 2]\n",
-                                       "n = 1\n",
-                                       "k = 16\n",
-                                       "groups = 65536\n",
-                                       "groups = 3\n",
-                                       "9223372036854775807",
-                                       "9223372036854775808",
-                                       "-9223372036854775808",
-                                       "16777216",
-                                       "-1",
-                                       "0x10",
-                                       "0b1",
-                                       "1e308",
-                                       "1.5",
-                                       "inf",
-                                       "-nan",
-                                       "true",
-                                       "1979-05-27",
-                                       "07:32:00",
-                                       "1979-05-27T07:32:00Z",
-                                       "\"\"\"",
-                                       "'''",
-                                       "\"",
-                                       "'",
-                                       "\\u0000",
-                                       "\\U0010ffff",
-                                       "\\",
-                                       "#",
-                                       "=",
-                                       ",",
-                                       ".",
-                                       "a.",
-                                       "\n",
-                                       "\r\n",
-                                       "\r",
-                                       "\xef\xbb\xbf",
-                                       "\xff",
-                                       "\xc3",
-                                       "\xed\xa0\x80",
-                                       "[",
-                                       "]",
-                                       "{",
-                                       "}",
-                                       "{a=",
-                                       "= [",
-                                       "[["};
+// clang-format off
+constexpr std::string_view kWords[] = {
+    "[[problem]]\n", "[problem]\n", "name = \"x\"\n", "op = \"dual\"\n", "m = [1, 2]\n", "n = 1\n",
+    "k = 16\n", "groups = 65536\n", "groups = 3\n",
+    "9223372036854775807", "9223372036854775808", "-9223372036854775808", "16777216", "-1", "0x10",
+    "0b1", "1e308", "1.5", "inf", "-nan", "true", "1979-05-27", "07:32:00", "1979-05-27T07:32:00Z",
+    "\"\"\"", "'''", "\"", "'", "\\u0000", "\\U0010ffff", "\\", "#", "=", ",", ".", "a.",
+    "\n", "\r\n", "\r", "\xef\xbb\xbf", "\xff", "\xc3", "\xed\xa0\x80",
+    "[", "]", "{", "}", "{a=", "= [", "[["};
+
+// Values that are right somewhere, but hardly where they are put.
+constexpr std::string_view kValues[] = {
+    "0", "1", "-1", "3", "15", "16", "65537", "16777216", "16777217", "9223372036854775807",
+    "1.5", "true", "1979-05-27", "\"dual\"", "\"bf16\"", "\"\"", "\"\\n\"",
+    "[]", "[1]", "[16, 32, 48]", "[1, true]", "[[1]]", "{}"};
+// clang-format on
 
 using Mutation = void (*)(Random&, std::string&);
 
@@ -68,6 +32,16 @@ std::string_view pick_word(Random& random) { return kWords[random.below(std::siz
 
 std::size_t pick_position(Random& random, const std::string& text) {
   return random.below(text.size() + 1);
+}
+
+std::size_t pick_line_begin(Random& random, const std::string& text) {
+  const std::size_t line_break = text.rfind('\n', pick_position(random, text));
+  return line_break == std::string::npos ? 0 : line_break + 1;
+}
+
+std::size_t line_end(const std::string& text, std::size_t begin) {
+  const std::size_t line_break = text.find('\n', begin);
+  return line_break == std::string::npos ? text.size() : line_break + 1;
 }
 
 std::string pick_piece(Random& random, const std::string& text) {
@@ -107,36 +81,16 @@ void repeat_piece(Random& random, std::string& text) {
   text.insert(pick_position(random, text), repeated);
 }
 
-void nest(Random& random, std::string& text) {
-  constexpr std::string_view kOpenings[] = {"[", "{a=", "{a=[", "a.a.", "[a.", "[["};
-  const std::string_view opening = kOpenings[random.below(std::size(kOpenings))];
-  std::string nested = random.below(2) == 0 ? "\nx = " : "\n";
-  for (std::size_t i = random.below(random.below(20) == 0 ? 300000 : 400); i > 0; --i) {
-    nested += opening;
-  }
-  text.insert(pick_position(random, text), nested);
-}
-
 void grow_number(Random& random, std::string& text) {
   const std::size_t digit = text.find_first_of("0123456789", pick_position(random, text));
   if (digit == std::string::npos) return;
   text.replace(digit, 1, random.below(2) == 0 ? pick_word(random) : std::string_view("99999"));
 }
 
-constexpr Mutation kMutations[] = {flip_bits,    insert_word, delete_piece, copy_piece,
-                                   repeat_piece, nest,        grow_number};
+constexpr Mutation kMutations[] = {flip_bits,  insert_word,  delete_piece,
+                                   copy_piece, repeat_piece, grow_number};
 
 // Mutations that keep the text TOML, to get past the syntax and at what the reader makes of it.
-std::size_t pick_line_begin(Random& random, const std::string& text) {
-  const std::size_t line_break = text.rfind('\n', pick_position(random, text));
-  return line_break == std::string::npos ? 0 : line_break + 1;
-}
-
-std::size_t line_end(const std::string& text, std::size_t begin) {
-  const std::size_t line_break = text.find('\n', begin);
-  return line_break == std::string::npos ? text.size() : line_break + 1;
-}
-
 void delete_line(Random& random, std::string& text) {
   const std::size_t begin = pick_line_begin(random, text);
   text.erase(begin, line_end(text, begin) - begin);
@@ -149,39 +103,53 @@ void copy_line(Random& random, std::string& text) {
 }
 
 void change_value(Random& random, std::string& text) {
-  constexpr std::string_view kValues[] = {
-      "0",       "1",     "-1",        "15",           "16",
-      "3",       "65537", "16777216",  "16777217",     "9223372036854775807",
-      "1.5",     "true",  "\"dual\"",  "\"bf16\"",     "\"\"",
-      "\"\\n\"", "[]",    "[1]",       "[16, 32, 48]", "[1, true]",
-      "[[1]]",   "{}",    "1979-05-27"};
   const std::size_t equals = text.find("= ", pick_position(random, text));
   if (equals == std::string::npos) return;
   const std::size_t begin = equals + 2;
   text.replace(begin, text.find('\n', begin) - begin, kValues[random.below(std::size(kValues))]);
 }
 
-constexpr Mutation kLineMutations[] = {delete_line, copy_line, change_value};
+struct Nesting {
+  std::string_view before, opening, middle, closing, after;
+};
 
-std::string mutate_lines(Random& random, std::string text) {
-  for (int i = random.between(1, 3); i > 0; --i) {
-    kLineMutations[random.below(std::size(kLineMutations))](random, text);
-  }
-  return text;
+// Mostly whole: a parser only builds and destroys what it could read to its end.
+void nest(Random& random, std::string& text) {
+  constexpr Nesting kNestings[] = {
+      {"x = ", "[", "1", "]", "\n"},     {"x = ", "{a=", "1", "}", "\n"},
+      {"x = ", "{a=[", "1", "]}", "\n"}, {"x = ", "[\n{a.b=", "1", "}]", "\n"},
+      {"", "a.", "a = 1", "", "\n"},     {"[", "a.", "a", "", "]\n"},
+      {"[[", "a.", "a", "", "]]\n"},     {"[", "[", "a", "]", "]\n"}};
+  const Nesting& nesting = kNestings[random.below(std::size(kNestings))];
+  const std::uint64_t depth = random.below(random.below(10) == 0 ? 300000 : 400);
+  std::string nested(nesting.before);
+  for (std::uint64_t i = 0; i < depth; ++i) nested += nesting.opening;
+  nested += nesting.middle;
+  const std::uint64_t closing_count = random.below(8) == 0 ? random.below(depth + 1) : depth;
+  for (std::uint64_t i = 0; i < closing_count; ++i) nested += nesting.closing;
+  nested += nesting.after;
+  text.insert(pick_line_begin(random, text), nested);
+}
+
+constexpr Mutation kLineMutations[] = {delete_line, copy_line, change_value, nest};
+
+template <std::size_t count>
+void apply_some(Random& random, const Mutation (&mutations)[count], std::string& text) {
+  for (int i = random.between(1, 4); i > 0; --i) mutations[random.below(count)](random, text);
 }
 
 }  // namespace
 
 std::string mutate(Random& random, const std::vector<std::string>& corpus) {
   std::string text = corpus[random.below(corpus.size())];
-  if (random.below(2) == 0) return mutate_lines(random, std::move(text));
-  // Short inputs are tried more often per second, and fewer of their mutations hide one another.
-  if (random.below(2) == 0) text.resize(std::min(text.size(), random.below(1000)));
-  if (random.below(4) == 0) text += pick_piece(random, corpus[random.below(corpus.size())]);
-  for (int i = random.between(1, 6); i > 0; --i) {
-    kMutations[random.below(std::size(kMutations))](random, text);
+  if (random.below(2) == 0) {
+    apply_some(random, kLineMutations, text);
+  } else {
+    // Short inputs are tried more often per second, and less of them hides behind a first error.
+    if (random.below(2) == 0) text.resize(std::min(text.size(), random.below(1000)));
+    if (random.below(4) == 0) text += pick_piece(random, corpus[random.below(corpus.size())]);
+    apply_some(random, kMutations, text);
   }
-  if (random.below(20) != 0) text.resize(std::min(text.size(), kUsualBytesMax));
   text.resize(std::min(text.size(), kInputBytesMax));
   return text;
 }

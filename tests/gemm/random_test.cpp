@@ -8,12 +8,17 @@
 namespace thresher {
 namespace {
 
+// The hundredth number depends on every step of the generator. Expected values come from the
+// published algorithms, written once more in another language.
+std::uint64_t hundredth(Random random) {
+  for (int i = 1; i < 100; ++i) random.next();
+  return random.next();
+}
+
 TEST(Random, IsTheSameEverywhere) {
-  Random random(1);
-  EXPECT_EQ(random.next(), 17254933023648552173u);
-  EXPECT_EQ(random.next(), 10273995337764303472u);
-  Random stream(1, 7);
-  EXPECT_EQ(stream.next(), 11267009516587750391u);
+  EXPECT_EQ(Random(1).next(), 17254933023648552173u);
+  EXPECT_EQ(hundredth(Random(1)), 6135880971529820752u);
+  EXPECT_EQ(hundredth(Random(1, 7)), 374117928245086385u);
 }
 
 TEST(Random, SeedsAndStreamsDiffer) {

@@ -46,8 +46,11 @@ TEST(Sample, StaysInsideAndReachesEveryGroup) {
 }
 
 TEST(Sample, ReachesEveryElementOfSmallGroups) {
-  const auto places = sample_places(problem_of({{3, 4, 16}}), 1000, 1);
+  const Problem problem = problem_of({{3, 4, 16}, {0, 9, 16}, {5, 1, 16}});
+  const auto places = sample_places(problem, 1000, 1);
   EXPECT_EQ(places[0].size(), 12u);
+  EXPECT_EQ(places[1].size(), 0u);
+  EXPECT_EQ(places[2], (std::vector<Place>{{0, 0}, {0, 1}, {0, 2}, {0, 3}, {0, 4}}));
 }
 
 TEST(Sample, DependsOnTheSeed) {

@@ -1,5 +1,5 @@
 # Installs the build in BUILD_DIR under a prefix of its own, then configures, builds and runs the
-# consumer beside this script against nothing but that prefix.
+# consumers beside this script against nothing but that prefix.
 #
 #   cmake -DBUILD_DIR=... -DGENERATOR=... -DCOMPILER=... -P check.cmake
 set(prefix ${BUILD_DIR}/install_check/prefix)
@@ -15,4 +15,5 @@ step(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${consumer_dir} -G ${GENER
      -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_PREFIX_PATH=${prefix})
 step(${CMAKE_COMMAND} --build ${consumer_dir})
 step(${consumer_dir}/consumer)
+step(${consumer_dir}/consumer_c)
 step(${prefix}/bin/thresher --help)

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// thresher ledger: prove that the record is whole (verify), read it (show), hand it on (export).
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
+#include "cli/ledger_path.hpp"
+#include "cli/table.hpp"
+#include "tank/export.hpp"
+
+namespace thresher::cli {
+namespace {
+
+constexpr std::size_t kSummaryWidth = 60;
+
+struct LedgerOptions {
+  std::filesystem::path ledger;
+  std::string season;
+  std::string kind;
+  std::string format = "json";
+  std::filesystem::path output;
+  bool json = false;
+};
+
+// The head of the chain vouches for all of it: noted elsewhere, it uncovers even a ledger that was
+// rewritten from the first entry on.
+std::string last_hash(const Ledger& ledger) {
+  const std::vector<LedgerEntry> entries = ledger.entries();
+  return entries.empty() ? "" : entries.back().hash;
+}
+
+int run_verify(const LedgerOptions& options) {
+  const Ledger ledger = open_existing_ledger(options.ledger);
+  const LedgerAudit audit = ledger.audit();
+  const std::string hash = audit.ok ? last_hash(ledger) : "";
+  if (options.json) {
+    fmt::print("{}\n", nlohmann::ordered_json{{"ledger", options.ledger.string()},
+                                              {"ok", audit.ok},
+                                              {"entry_count", audit.entry_count},
+                                              {"first_fault", audit.first_fault},
+                                              {"last_hash", hash}}
+                           .dump());
+  } else if (audit.ok) {
+    fmt::print("{}: {} entries, none changed, none missing\n", options.ledger.string(),
+               audit.entry_count);
+    if (!hash.empty()) fmt::print("last hash {}\n", hash);
+  } else {
+    fmt::print("{}: {}\n", options.ledger.string(), audit.first_fault);
+  }
+  return audit.ok ? kExitOk : kExitFailure;
+}
+
+// The plain values of an entry, as far as a line holds them. JSON escapes what a terminal would
+// obey.
+std::string summary_of(const nlohmann::json& data) {
+  std::string summary;
+  for (const auto& [key, value] : data.items()) {
+    if (value.is_structured() || value.is_null()) continue;
+    summary += fmt::format("{}{}={}", summary.empty() ? "" : " ", key,
+                           value.dump(-1, ' ', /*ensure_ascii=*/true));
+  }
+  if (summary.size() <= kSummaryWidth) return summary;
+  return summary.substr(0, kSummaryWidth) + "...";
+}
+
+void print_table(const std::vector<LedgerEntry>& entries) {
+  Table table({{"id", Align::kRight}, {"time (UTC)"}, {"season"}, {"kind"}, {"source"}, {"data"}});
+  for (const LedgerEntry& entry : entries) {
+    table.add_row({fmt::format("{}", entry.id), entry.time_utc, entry.season, entry.kind,
+                   entry.source, summary_of(entry.data)});
+  }
+  print(table);
+}
+
+// A season that is not there is more likely misspelt than empty.
+std::vector<LedgerEntry> select_entries(const Ledger& ledger, const LedgerOptions& options) {
+  const std::vector<std::string> seasons = ledger.seasons();
+  const bool known = std::find(seasons.begin(), seasons.end(), options.season) != seasons.end();
+  if (!options.season.empty() && !known) {
+    throw UsageError(fmt::format(
+        "ledger '{}' has no season '{}'; it has: {}", options.ledger.string(), options.season,
+        seasons.empty() ? "none" : fmt::to_string(fmt::join(seasons, ", "))));
+  }
+  return ledger.entries(options.season, options.kind);
+}
+
+int run_show(const LedgerOptions& options) {
+  const std::vector<LedgerEntry> entries =
+      select_entries(open_existing_ledger(options.ledger), options);
+  if (!options.json) {
+    print_table(entries);
+    return kExitOk;
+  }
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const LedgerEntry& entry : entries) list.push_back(to_ordered_json(entry));
+  fmt::print("{}\n", nlohmann::ordered_json{{"ledger", options.ledger.string()},
+                                            {"entries", std::move(list)}}
+                         .dump());
+  return kExitOk;
+}
+
+void write_file(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text << std::flush;
+  if (!file) {
+    throw Error(fmt::format(
+        "cannot write '{}'; is the folder there, writable, and the disk not full?", path.string()));
+  }
+}
+
+int run_export(const LedgerOptions& options) {
+  const std::vector<LedgerEntry> entries =
+      select_entries(open_existing_ledger(options.ledger), options);
+  const std::string text =
+      options.format == "t4" ? to_t4(entries).dump() + '\n' : to_json_lines(entries);
+  if (options.output.empty()) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return kExitOk;
+  }
+  std::error_code error;
+  if (std::filesystem::equivalent(options.output, options.ledger, error)) {
+    throw UsageError(fmt::format("'{}' is the ledger itself; write the export to another file",
+                                 options.output.string()));
+  }
+  write_file(options.output, text);
+  return kExitOk;
+}
+
+void add_season_option(CLI::App& command, LedgerOptions& options) {
+  command.add_option("--season", options.season, "Only this season");
+}
+
+}  // namespace
+
+Command add_ledger(CLI::App& app) {
+  const auto options = std::make_shared<LedgerOptions>();
+  CLI::App* command =
+      app.add_subcommand("ledger", "The tournament's record: prove it whole, read it, export it");
+  command->require_subcommand(1);
+
+  CLI::App* verify = command->add_subcommand(
+      "verify", "Recompute the chain of hashes; exit code 1 if an entry was changed or is missing");
+  add_ledger_option(*verify, options->ledger);
+  verify->add_flag("--json", options->json, "Print one JSON object");
+
+  CLI::App* show = command->add_subcommand("show", "List entries");
+  add_ledger_option(*show, options->ledger);
+  add_season_option(*show, *options);
+  show->add_option("--kind", options->kind, "Only entries of this kind: match, verdict, ...");
+  show->add_flag("--json", options->json, "Print one JSON object");
+
+  CLI::App* export_command =
+      command->add_subcommand("export", "Write all entries, or all matches, as JSON");
+  add_ledger_option(*export_command, options->ledger);
+  add_season_option(*export_command, *options);
+  export_command
+      ->add_option("--format", options->format,
+                   "json: one entry per line; t4: matches in Kernel Tuner's results schema")
+      ->check(CLI::IsMember({"json", "t4"}))
+      ->capture_default_str();
+  export_command->add_option("--output", options->output, "The file to write")
+      ->default_str("standard output");
+
+  return {command, [=] {
+            if (verify->parsed()) return run_verify(*options);
+            if (show->parsed()) return run_show(*options);
+            return run_export(*options);
+          }};
+}
+
+}  // namespace thresher::cli

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// --ledger: which ledger a command reads or writes, with one default for all commands.
+#pragma once
+
+#include <filesystem>
+
+#include "tank/ledger.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace thresher::cli {
+
+void add_ledger_option(CLI::App& command, std::filesystem::path& path);
+
+// For commands that only look: a path where there is no ledger is an Error, not a new ledger.
+Ledger open_existing_ledger(const std::filesystem::path& path);
+
+}  // namespace thresher::cli

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/match_report.hpp"
+
+#include <fmt/format.h>
+
+#include "cli/table.hpp"
+#include "referee/json.hpp"
+
+namespace thresher::cli {
+namespace {
+
+Tone tone_of(VerdictKind kind) {
+  switch (kind) {
+    case VerdictKind::kAccepted:
+      return Tone::kGood;
+    case VerdictKind::kUnclear:
+      return Tone::kDim;
+    default:
+      return Tone::kBad;
+  }
+}
+
+std::string interval_text(const Estimate& estimate) {
+  return fmt::format("{:.3f} .. {:.3f}", estimate.low, estimate.high);
+}
+
+void print_estimate(const MatchEstimate& estimate) {
+  Table table({{"problem"},
+               {"champion us", Align::kRight},
+               {"challenger us", Align::kRight},
+               {"speedup", Align::kRight},
+               {"95 % interval", Align::kRight}});
+  for (const ProblemEstimate& problem : estimate.problems) {
+    table.add_row({problem.problem, fmt::format("{:.1f}", problem.champion_us),
+                   fmt::format("{:.1f}", problem.challenger_us),
+                   fmt::format("{:.3f}", problem.speedup.value), interval_text(problem.speedup)});
+  }
+  table.add_row({"geomean", "", "", fmt::format("{:.3f}", estimate.speedup.value),
+                 interval_text(estimate.speedup)});
+  table.add_row({"control: champion, its copy", "", "",
+                 fmt::format("{:.3f}", estimate.controls.same.value),
+                 interval_text(estimate.controls.same)});
+  table.add_row({fmt::format("control: slowed to {:.3f}", estimate.controls.slowed_truth), "", "",
+                 fmt::format("{:.3f}", estimate.controls.slowed.value),
+                 interval_text(estimate.controls.slowed)});
+  print(table);
+  fmt::print("\n");
+}
+
+}  // namespace
+
+void print_json(const Match& match, const MatchRecord& record) {
+  const nlohmann::json json{{"suite", match.suite.name},
+                            {"champion", match.champion.name},
+                            {"challenger", match.challenger.name},
+                            {"terms", match.terms},
+                            {"verdict", record.verdict},
+                            {"samples", record.samples},
+                            {"seed", record.seed},
+                            {"champion_hash", record.champion_hash},
+                            {"challenger_hash", record.challenger_hash},
+                            {"seconds", record.seconds},
+                            {"log", record.log}};
+  fmt::print("{}\n", json.dump());
+}
+
+void print_tables(const Match& match, const MatchRecord& record) {
+  const Verdict& verdict = record.verdict;
+  if (verdict.estimate) print_estimate(*verdict.estimate);
+
+  Table table({{""}, {""}});
+  table.add_row({"verdict", Cell(std::string(to_string(verdict.kind)), tone_of(verdict.kind))});
+  table.add_row({"decided by", verdict.check});
+  table.add_row({"reason", verdict.reason});
+  table.add_row({"champion", match.champion.name});
+  table.add_row({"challenger", match.challenger.name});
+  table.add_row({"rounds", fmt::format("{} in {:.1f} s, seed {}", record.samples.rounds.size(),
+                                       record.seconds, record.seed)});
+  for (const std::string& missing : verdict.missing_protections) {
+    table.add_row({"not protected by", Cell(missing, Tone::kDim)});
+  }
+  print(table);
+}
+
+}  // namespace thresher::cli

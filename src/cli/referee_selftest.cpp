@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// thresher referee selftest: does the referee, on this machine and today, tell nothing from
+// something? Matches of the champion against itself, without and with a gain of known size.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
+#include "cli/progress.hpp"
+#include "cli/selection.hpp"
+#include "cli/table.hpp"
+#include "referee/referee.hpp"
+
+namespace thresher::cli {
+namespace {
+
+// A share called different above this is a broken instrument: the level of its intervals.
+constexpr double kDifferentShareMax = 0.05;
+
+struct SelftestArguments {
+  std::string suite = "small";
+  std::string variant;
+  int match_count = 20;
+  double gain = 0.02;
+  double seconds_max = 60;
+  bool json = false;
+};
+
+struct Tally {
+  int match_count = 0;
+  int accepted_count = 0;
+  int different_count = 0;  // the 95 % interval does not contain 1
+  int unclear_count = 0;
+  double log_speedup_sum = 0;
+  double seconds = 0;
+
+  double share(int count) const { return static_cast<double>(count) / std::max(1, match_count); }
+  double mean_speedup() const { return std::exp(log_speedup_sum / std::max(1, match_count)); }
+
+  void add(const MatchRecord& record) {
+    ++match_count;
+    seconds += record.seconds;
+    if (record.verdict.kind == VerdictKind::kAccepted) ++accepted_count;
+    if (record.verdict.kind == VerdictKind::kUnclear) ++unclear_count;
+    if (!record.verdict.estimate) return;
+    const Estimate& speedup = record.verdict.estimate->speedup;
+    if (speedup.low > 1 || speedup.high < 1) ++different_count;
+    log_speedup_sum += std::log(speedup.value);
+  }
+};
+
+Tally play(const SelftestArguments& arguments, double gain, Progress& progress) {
+  const thresher::Contestant self{.name = "itself", .variant = arguments.variant};
+  thresher::Match match{
+      .champion = self, .challenger = self, .suite = load_named_suite(arguments.suite)};
+  match.options.seconds_max = arguments.seconds_max;
+  Tally tally;
+  for (int i = 0; i < arguments.match_count; ++i) {
+    progress.begin_step(fmt::format("match {} with a gain of {:.1f} %", i + 1, 100 * gain));
+    tally.add(referee::judge_with_gain(match, gain));
+  }
+  return tally;
+}
+
+nlohmann::json to_json(const Tally& tally) {
+  return {{"matches", tally.match_count},         {"accepted", tally.accepted_count},
+          {"different", tally.different_count},   {"unclear", tally.unclear_count},
+          {"mean_speedup", tally.mean_speedup()}, {"seconds", tally.seconds}};
+}
+
+void add_row(Table& table, const std::string& name, const Tally& tally) {
+  table.add_row({name, fmt::format("{}", tally.match_count),
+                 fmt::format("{:.0f} %", 100 * tally.share(tally.different_count)),
+                 fmt::format("{:.0f} %", 100 * tally.share(tally.accepted_count)),
+                 fmt::format("{:.0f} %", 100 * tally.share(tally.unclear_count)),
+                 fmt::format("{:.4f}", tally.mean_speedup()),
+                 fmt::format("{:.1f}", tally.seconds / std::max(1, tally.match_count))});
+}
+
+void print_tables(const SelftestArguments& arguments, const Tally& same, const Tally& gained) {
+  Table table({{"champion against itself"},
+               {"matches", Align::kRight},
+               {"called different", Align::kRight},
+               {"accepted", Align::kRight},
+               {"unclear", Align::kRight},
+               {"mean speedup", Align::kRight},
+               {"s per match", Align::kRight}});
+  add_row(table, "as it is", same);
+  add_row(table, fmt::format("with a gain of {:.1f} %", 100 * arguments.gain), gained);
+  print(table);
+}
+
+int run_selftest(const SelftestArguments& arguments) {
+  Progress progress(2 * arguments.match_count);
+  const Tally same = play(arguments, 0, progress);
+  const Tally gained = play(arguments, arguments.gain, progress);
+  progress.clear();
+  if (arguments.json) {
+    const nlohmann::json json{{"suite", arguments.suite},
+                              {"gain", arguments.gain},
+                              {"same", to_json(same)},
+                              {"gained", to_json(gained)}};
+    fmt::print("{}\n", json.dump());
+  } else {
+    print_tables(arguments, same, gained);
+  }
+  const bool sound = same.share(same.different_count) <= kDifferentShareMax;
+  return sound ? kExitOk : kExitFailure;
+}
+
+}  // namespace
+
+Command add_referee_selftest(CLI::App& referee_app) {
+  const auto arguments = std::make_shared<SelftestArguments>();
+  CLI::App* command = referee_app.add_subcommand(
+      "selftest", "Play the champion against itself; exit code 1 if more than 5 % are different");
+  command->add_option("--suite", arguments->suite, "Suite name or .toml file")
+      ->capture_default_str();
+  command->add_option("--variant", arguments->variant, "Champion")
+      ->default_str("the engine's choice");
+  command->add_option("--matches", arguments->match_count, "Matches of each kind")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  command->add_option("--gain", arguments->gain, "Gain to inject")
+      ->check(CLI::Range(0.0, 10.0))
+      ->capture_default_str();
+  command->add_option("--seconds", arguments->seconds_max, "Longest time of one match")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->capture_default_str();
+  command->add_flag("--json", arguments->json, "Print one JSON object");
+  return {command, [arguments] { return run_selftest(*arguments); }};
+}
+
+}  // namespace thresher::cli

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/referee_simulate.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command_line.hpp"
+#include "cli/progress.hpp"
+#include "cli/table.hpp"
+#include "referee/simulation.hpp"
+
+namespace thresher::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct SimulateOptions {
+  int trial_count = 1000;
+  std::uint64_t seed = 1;
+  bool json = false;
+};
+
+struct DesignRow {
+  std::string_view design;
+  std::vector<referee::DesignRates> by_world;  // in the order of kWorlds
+};
+
+struct ContractRow {
+  referee::NamedTruth truth;
+  std::vector<referee::VerdictRates> by_options;  // in the order of kContractOptions
+};
+
+// Three challengers under one rule at one noise.
+struct NoiseRow {
+  double noise_sd = 0;
+  std::string_view rule;
+  referee::VerdictRates no_gain;
+  referee::VerdictRates gain_asked;
+  referee::VerdictRates double_gain;
+};
+
+struct Figures {
+  std::vector<DesignRow> designs;
+  std::vector<ContractRow> contract;
+  std::vector<NoiseRow> noise;
+};
+
+NoiseRow rate_noise(double noise_sd, std::string_view rule, const SimulateOptions& options) {
+  const auto rate = [&](double speedup) {
+    const referee::MatchPlan plan = referee::noise_plan(noise_sd, speedup);
+    return rule == "referee"
+               ? referee::rate_verdicts(plan, options.trial_count, options.seed)
+               : referee::rate_probability_ratio_test(plan, options.trial_count, options.seed);
+  };
+  return {noise_sd, rule, rate(1), rate(1.01), rate(1.02)};
+}
+
+Figures simulate(const SimulateOptions& options) {
+  const std::vector<referee::NamedTruth> truths = referee::contract_truths();
+  Progress progress(static_cast<std::int64_t>(referee::kDesigns.size() + truths.size() +
+                                              referee::kNoises.size()));
+  Figures figures;
+  for (const referee::Design& design : referee::kDesigns) {
+    progress.begin_step(design.name);
+    DesignRow row{.design = design.name};
+    for (const referee::NamedWorld& named : referee::kWorlds) {
+      row.by_world.push_back(
+          referee::rate_design(design, named.world, options.trial_count, options.seed));
+    }
+    figures.designs.push_back(std::move(row));
+  }
+  for (const referee::NamedTruth& truth : truths) {
+    progress.begin_step(truth.name);
+    ContractRow row{.truth = truth};
+    for (const referee::NamedOptions& named : referee::kContractOptions) {
+      row.by_options.push_back(
+          referee::rate_verdicts(referee::contract_plan(truth.speedups, named.options),
+                                 options.trial_count, options.seed));
+    }
+    figures.contract.push_back(std::move(row));
+  }
+  for (const double noise_sd : referee::kNoises) {
+    progress.begin_step(fmt::format("noise of {:.1f} %", 100 * noise_sd));
+    for (const std::string_view rule : {"referee", "GSPRT"}) {
+      figures.noise.push_back(rate_noise(noise_sd, rule, options));
+    }
+  }
+  return figures;
+}
+
+std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
+
+void print_designs(const std::vector<DesignRow>& rows) {
+  fmt::print("Is B faster than A? Found where there is nothing / found where there is 2 %, in %\n");
+  std::vector<Column> columns{{"60 calls as"}};
+  for (const referee::NamedWorld& named : referee::kWorlds) {
+    columns.push_back({std::string(named.name), Align::kRight});
+  }
+  Table table(columns);
+  for (const DesignRow& row : rows) {
+    std::vector<Cell> cells{std::string(row.design)};
+    for (const referee::DesignRates& rates : row.by_world) {
+      cells.push_back(fmt::format("{} / {}", percent(rates.false_positives), percent(rates.power)));
+    }
+    table.add_row(std::move(cells));
+  }
+  print(table);
+}
+
+void print_contract(const std::vector<ContractRow>& rows) {
+  fmt::print(
+      "\nFour problems in the last world, at least +1 %, none below -3 %:\n"
+      "accepted / rejected / unclear in %, mean rounds\n");
+  std::vector<Column> columns{{"challenger"}};
+  for (const referee::NamedOptions& named : referee::kContractOptions) {
+    columns.push_back({std::string(named.name), Align::kRight});
+  }
+  Table table(columns);
+  for (const ContractRow& row : rows) {
+    std::vector<Cell> cells{std::string(row.truth.name)};
+    for (const referee::VerdictRates& rates : row.by_options) {
+      cells.push_back(fmt::format("{} / {} / {}, {:.1f}", percent(rates.accepted),
+                                  percent(rates.rejected), percent(rates.unclear),
+                                  rates.rounds_mean));
+    }
+    table.add_row(std::move(cells));
+  }
+  print(table);
+}
+
+void print_noise(const std::vector<NoiseRow>& rows) {
+  fmt::print(
+      "\nOne problem, at least +1 %, 5 to 15 rounds, by noise per call; GSPRT: the sequential\n"
+      "probability ratio test with a history of 1 % per round, which the referee does not use\n");
+  Table table({{"noise", Align::kRight},
+               {"decided by"},
+               {"no gain: accepted", Align::kRight},
+               {"+1 %: rejected", Align::kRight},
+               {"+2 %: accepted", Align::kRight},
+               {"rounds at +2 %", Align::kRight}});
+  for (const NoiseRow& row : rows) {
+    table.add_row({percent(row.noise_sd), std::string(row.rule), percent(row.no_gain.accepted),
+                   percent(row.gain_asked.rejected), percent(row.double_gain.accepted),
+                   fmt::format("{:.1f}", row.double_gain.rounds_mean)});
+  }
+  print(table);
+}
+
+Json to_json(const referee::VerdictRates& rates) {
+  return {{"accepted", rates.accepted},
+          {"rejected", rates.rejected},
+          {"unclear", rates.unclear},
+          {"controls_failed", rates.controls_failed},
+          {"rounds_mean", rates.rounds_mean}};
+}
+
+Json designs_to_json(const std::vector<DesignRow>& rows) {
+  Json list = Json::array();
+  for (const DesignRow& row : rows) {
+    for (std::size_t i = 0; i < row.by_world.size(); ++i) {
+      list.push_back({{"design", row.design},
+                      {"world", referee::kWorlds[i].name},
+                      {"false_positives", row.by_world[i].false_positives},
+                      {"power", row.by_world[i].power}});
+    }
+  }
+  return list;
+}
+
+Json contract_to_json(const std::vector<ContractRow>& rows) {
+  Json list = Json::array();
+  for (const ContractRow& row : rows) {
+    for (std::size_t i = 0; i < row.by_options.size(); ++i) {
+      const referee::NamedOptions& named = referee::kContractOptions[i];
+      list.push_back({{"challenger", row.truth.name},
+                      {"speedups", row.truth.speedups},
+                      {"rounds_min", named.options.rounds_min},
+                      {"rounds_max", named.options.rounds_max},
+                      {"verdicts", to_json(row.by_options[i])}});
+    }
+  }
+  return list;
+}
+
+Json noise_to_json(const std::vector<NoiseRow>& rows) {
+  Json list = Json::array();
+  for (const NoiseRow& row : rows) {
+    list.push_back({{"noise_sd", row.noise_sd},
+                    {"decided_by", row.rule},
+                    {"no_gain", to_json(row.no_gain)},
+                    {"gain_asked", to_json(row.gain_asked)},
+                    {"double_gain", to_json(row.double_gain)}});
+  }
+  return list;
+}
+
+int run_simulate(const SimulateOptions& options) {
+  const Figures figures = simulate(options);
+  if (options.json) {
+    fmt::print("{}\n", Json{{"trials", options.trial_count},
+                            {"seed", options.seed},
+                            {"designs", designs_to_json(figures.designs)},
+                            {"contract", contract_to_json(figures.contract)},
+                            {"noise", noise_to_json(figures.noise)}}
+                           .dump());
+    return kExitOk;
+  }
+  print_designs(figures.designs);
+  print_contract(figures.contract);
+  print_noise(figures.noise);
+  return kExitOk;
+}
+
+}  // namespace
+
+Command add_referee_simulate(CLI::App& referee) {
+  const auto options = std::make_shared<SimulateOptions>();
+  CLI::App* command = referee.add_subcommand(
+      "simulate", "Count wrong verdicts in model worlds (docs/statistics.md)");
+  command->add_option("--trials", options->trial_count, "Matches per figure")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  command->add_option("--seed", options->seed, "Where the worlds' luck comes from")
+      ->capture_default_str();
+  command->add_flag("--json", options->json, "Print one JSON object");
+  return {command, [options] { return run_simulate(*options); }};
+}
+
+}  // namespace thresher::cli

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "referee/build.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "referee/child.hpp"
+#include "referee/contestant_header.hpp"
+#include "referee/protocol.hpp"
+#include "referee/scratch.hpp"
+#include "thresher/error.hpp"
+
+namespace thresher::referee {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMessageLength = 600;
+
+// A compiler needs more of everything than a contestant.
+constexpr SandboxLimits kCompilerLimits{.cpu_seconds = 120,
+                                        .address_space_bytes = std::int64_t{4} << 30,
+                                        .file_bytes = std::int64_t{512} << 20,
+                                        .open_files = 256,
+                                        .processes = 64};
+
+fs::path source_path(const Contestant& contestant) {
+  const fs::path path = contestant.folder / contestant.source;
+  if (!fs::is_regular_file(path)) {
+    throw Error(fmt::format("contestant '{}': there is no file {}", contestant.name, path.string()));
+  }
+  return fs::absolute(path);
+}
+
+void copy_readable(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
+  if (!error) {
+    fs::permissions(to, fs::perms::owner_all | fs::perms::group_read | fs::perms::others_read,
+                    error);
+  }
+  if (error) {
+    throw Error(fmt::format("cannot copy {} to {}: {}", from.string(), to.string(),
+                            error.message()));
+  }
+}
+
+void write_header(const fs::path& folder) {
+  const fs::path path = folder / "thresher" / "contestant.h";
+  std::error_code ignored;  // the stream below fails if the folder is missing
+  fs::create_directories(path.parent_path(), ignored);
+  std::ofstream stream(path, std::ios::binary);
+  if (!(stream << kContestantHeader) || !stream.flush()) {
+    throw Error(fmt::format("cannot write {}", path.string()));
+  }
+}
+
+struct Paths {
+  fs::path source;   // a copy that contestants can read
+  fs::path origin;   // the folder it comes from, for what it includes
+  fs::path library;  // to be made
+};
+
+std::vector<std::string> compiler_command(const Paths& paths, const fs::path& include_folder,
+                                          const fs::path& built) {
+  const bool is_c = paths.source.extension() == ".c";
+  return {is_c ? "cc" : "c++",
+          is_c ? "-std=gnu17" : "-std=gnu++20",
+          "-O3",
+          "-march=native",
+          "-fPIC",
+          "-shared",
+          "-pthread",
+          "-I" + include_folder.string(),
+          "-iquote" + paths.origin.string(),
+          paths.source.string(),
+          "-o",
+          built.string(),
+          "-lm"};
+}
+
+std::optional<Fault> compile(const Paths& paths, const BuildOptions& options) {
+  const std::string name = paths.source.filename().string();
+  const ScratchFolder include_folder(FolderOwner::kReferee, options.folder);
+  const ScratchFolder scratch(FolderOwner::kContestant, options.folder);
+  write_header(include_folder.path());
+  const fs::path built = scratch.path() / paths.library.filename();
+  const Job job{.kind = JobKind::kCommand,
+                .command = compiler_command(paths, include_folder.path(), built),
+                .folder = scratch.path()};
+  Child compiler({.program = options.program,
+                  .order = {.job = job, .limits = kCompilerLimits, .scratch = scratch.path()}});
+  const auto timeout = std::chrono::duration_cast<Clock::duration>(
+      std::chrono::duration<double>(options.timeout_seconds));
+  if (!compiler.wait_for_end(Clock::now() + timeout)) {
+    return invalid(check::kBuild,
+                   fmt::format("{} took more than {} s to compile", name, options.timeout_seconds));
+  }
+  if (!compiler.succeeded()) {
+    const std::string text = compiler.errors().empty() ? compiler.describe_end() : compiler.errors();
+    return invalid(check::kBuild, fmt::format("{} does not compile: {}", name,
+                                              printable(text, kMessageLength)));
+  }
+  // Out of the contestant's reach: what was built is what every round runs.
+  copy_readable(built, paths.library);
+  return std::nullopt;
+}
+
+BuildResult build_library(const Contestant& contestant, const BuildOptions& options) {
+  const fs::path source = source_path(contestant);
+  const std::string extension = source.extension().string();
+  const fs::path library = options.folder / (source.stem().string() + "-contestant.so");
+  BuildResult result{.job = {.kind = JobKind::kLibrary, .library = library}};
+  if (extension == ".so") {
+    copy_readable(source, library);
+  } else if (extension == ".c" || extension == ".cpp" || extension == ".cc") {
+    const fs::path copied = options.folder / source.filename();
+    copy_readable(source, copied);
+    result.fault = compile({copied, source.parent_path(), library}, options);
+  } else if (extension == ".cu") {
+    result.fault = invalid(check::kBuild, "CUDA sources need the GPU backend");
+  } else {
+    result.fault = invalid(
+        check::kBuild, fmt::format("{} is neither .c, .cpp nor .so", source.filename().string()));
+  }
+  return result;
+}
+
+}  // namespace
+
+BuildResult build(const Contestant& contestant, const BuildOptions& options) {
+  switch (contestant.kind) {
+    case ContestantKind::kVariant:
+      return {.job = {.kind = JobKind::kVariant, .variant = contestant.variant}};
+    case ContestantKind::kLibrary:
+      return build_library(contestant, options);
+    case ContestantKind::kCommand:
+      break;
+  }
+  if (contestant.command.empty()) {
+    throw Error(fmt::format("contestant '{}': the command is empty", contestant.name));
+  }
+  return {.job = {.kind = JobKind::kCommand,
+                  .command = contestant.command,
+                  .folder = fs::absolute(contestant.folder)}};
+}
+
+}  // namespace thresher::referee

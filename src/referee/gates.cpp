@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "referee/gates.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "referee/cases.hpp"
+#include "referee/values.hpp"
+
+namespace thresher::referee {
+namespace {
+
+std::vector<Problem> problems_of(const std::vector<Case>& cases) {
+  std::vector<Problem> problems;
+  for (const Case& one : cases) {
+    problems.push_back(one.problem);
+    if (one.hidden) problems.push_back(made_coarse(one.problem));
+  }
+  return problems;
+}
+
+class Gates {
+ public:
+  Gates(const Job& job, const std::vector<Case>& cases, const GateOptions& options)
+      : options_(options),
+        cases_(cases),
+        problems_(problems_of(cases)),
+        random_(options.seed),
+        stage_(problems_, Room::kForOneByOne),
+        arm_(job, stage_, problems_, options.arm, random_.next()) {}
+
+  GateResult pass() {
+    GateResult result{.fault = arm_.start()};
+    for (std::size_t i = 0; i < cases_.size() && !result.fault; ++i) {
+      result.fault = Clock::now() < options_.deadline ? pass(cases_[i], cases_[i].problem)
+                                                      : Fault{VerdictKind::kUnclear, check::kTime,
+                                                              "no time left to check it"};
+      if (i == 0 && !result.fault) options_.log("smoke: runs and is right");
+    }
+    if (!result.fault) result.fault = arm_.find_late_write();
+    result.refusals = arm_.refusals();
+    return result;
+  }
+
+ private:
+  std::optional<Fault> pass(const Case& one, const Problem& problem) {
+    stage_.clear();
+    StagedProblem staged =
+        stage_.put(problem, make_inputs(problem, one.family, random_.next()));
+    std::optional<Fault> fault = arm_.prepare(staged);
+    if (fault && fault->check == check::kDeclined && one.hidden) {
+      const Problem coarse = made_coarse(problem);
+      if (coarse.groups != problem.groups) return pass(one, coarse);
+    }
+    if (!fault) fault = first_call(one, staged);
+    if (!fault) fault = same_call_again(one, staged);
+    if (!fault) fault = almost_the_same_call(one, staged);
+    if (!fault && !stage_.weights_intact(staged)) {
+      fault = invalid(check::kInputs, "weights were changed");
+    }
+    arm_.release(staged);
+    return fault;
+  }
+
+  std::optional<Fault> first_call(const Case& one, const StagedProblem& staged) {
+    return judged(one, staged, {.shape = one.shape},
+                  one.hidden ? check::kHiddenShapes : check::kNumerics);
+  }
+
+  // The same values at other addresses.
+  std::optional<Fault> same_call_again(const Case& one, const StagedProblem& staged) {
+    return judged(one, staged, {.shape = one.shape}, check::kReplay);
+  }
+
+  // Other values at the same addresses, and only a few of them are other.
+  std::optional<Fault> almost_the_same_call(const Case& one, StagedProblem& staged) {
+    turn_late_blocks(staged.problem, staged.inputs, random_);
+    return judged(one, staged, {.shape = one.shape, .same_place = true}, check::kReplay);
+  }
+
+  std::optional<Fault> judged(const Case& one, const StagedProblem& staged,
+                              const CallOptions& call_options, const char* check_name) {
+    CallResult result = arm_.call(staged, call_options);
+    if (result.fault) return std::move(result.fault);
+    const std::string failure = find_wrong_value(staged, one.family, result.outputs, random_.next());
+    if (failure.empty()) return std::nullopt;
+    return wrong(check_name, fmt::format("problem '{}', {} inputs: {}", staged.problem.name,
+                                         to_string(one.family), failure));
+  }
+
+  const GateOptions& options_;
+  const std::vector<Case>& cases_;
+  const std::vector<Problem> problems_;
+  Random random_;
+  Stage stage_;
+  Arm arm_;
+};
+
+}  // namespace
+
+GateResult pass_gates(const Job& job, const Suite& suite, const GateOptions& options) {
+  Random random(options.seed, 1);
+  std::vector<Case> cases{smoke_case(suite)};
+  if (options.scope == Scope::kAll) {
+    for (Case& one : correctness_cases(suite, random)) cases.push_back(std::move(one));
+  }
+  return Gates(job, cases, options).pass();
+}
+
+}  // namespace thresher::referee

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "referee/match.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <deque>
+
+#include "cpu/features.hpp"
+#include "referee/build.hpp"
+#include "referee/gates.hpp"
+#include "referee/light.hpp"
+#include "referee/referee.hpp"
+#include "referee/rounds.hpp"
+#include "thresher/error.hpp"
+
+namespace thresher {
+namespace {
+
+using namespace referee;
+
+std::uint64_t secret_seed() {
+  std::uint64_t seed = 0;
+  while (seed == 0) {
+    if (getrandom(&seed, sizeof seed, 0) != sizeof seed) throw Error("the kernel gives no random bytes");
+  }
+  return seed;
+}
+
+Clock::time_point seconds_after(Clock::time_point begin, double seconds) {
+  return begin +
+         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+void check_suite(const Suite& suite) {
+  if (suite.problems.empty()) throw Error(fmt::format("suite '{}' has no problems", suite.name));
+  for (const Problem& problem : suite.problems) thresher::check(problem);
+}
+
+// The gates and the rounds of one match, and what they write down.
+class Referee {
+ public:
+  Referee(const Suite& suite, const MatchOptions& options)
+      : suite_(suite),
+        options_(options),
+        begin_(Clock::now()),
+        deadline_(seconds_after(begin_, options.seconds_max)),
+        folder_(FolderOwner::kReferee) {
+    check_suite(suite);
+    record_.seed = options.seed != 0 ? options.seed : secret_seed();
+    random_ = Random(record_.seed);
+    arm_.program = options.program;
+    arm_.scratch = folder_.path();
+    arm_.thread_count =
+        options.thread_count != 0 ? options.thread_count : cpu::usable_core_count();
+    arm_.call_timeout_seconds = options.call_timeout_seconds;
+  }
+
+  // True when the contestant may go on; otherwise the verdict stands.
+  bool admit(const Contestant& contestant, Scope scope, Job& job) {
+    BuildResult built =
+        build(contestant, {.program = options_.program, .folder = new_folder().path()});
+    job = std::move(built.job);
+    std::optional<Fault> fault = std::move(built.fault);
+    if (!fault) {
+      note(fmt::format("{}: built", contestant.name));
+      GateResult gates = pass_gates(
+          job, suite_,
+          {.scope = scope,
+           .arm = arm_,
+           .seed = random_.next(),
+           .deadline = deadline_,
+           .log = [&](const std::string& text) { note(contestant.name + ": " + text); }});
+      fault = std::move(gates.fault);
+      record_.verdict.missing_protections = std::move(gates.refusals);
+    }
+    if (!fault) note(fmt::format("{}: passed the gates", contestant.name));
+    if (fault) decide_by(*fault);
+    return !fault;
+  }
+
+  void play(const Match& match, const Job& champion, const Job& challenger, double champion_slowed) {
+    const Light light(arm_.thread_count, options_.cold);
+    const Contest contest{.suite = suite_,
+                          .champion = champion,
+                          .challenger = challenger,
+                          .arm = arm_,
+                          .light = light,
+                          .blocks_per_problem = options_.blocks_per_problem,
+                          .cold = options_.cold,
+                          .champion_slowed_share = champion_slowed};
+    MatchSamples& samples = record_.samples;
+    for (const Problem& problem : suite_.problems) samples.problems.push_back(problem.name);
+    samples.slowed_truth = 1 / (1 + kSlowedShare);
+    bool out_of_time = false;
+    do {
+      Round round = play_round(contest, random_.next(), deadline_);
+      if (round.fault) return decide_by(*round.fault);
+      out_of_time = round.out_of_time;
+      if (out_of_time) break;
+      note_round(round);
+      samples.rounds.push_back(std::move(round.samples));
+    } while (next_step(samples, match.terms, options_.analysis) == Next::kMoreRounds);
+    decide_by_samples(match.terms, out_of_time);
+  }
+
+  MatchRecord finish() {
+    record_.seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
+    return std::move(record_);
+  }
+
+  MatchRecord& record() { return record_; }
+
+ private:
+  const ScratchFolder& new_folder() {
+    return folders_.emplace_back(FolderOwner::kReferee, folder_.path());
+  }
+
+  void note(std::string text) {
+    if (options_.progress) options_.progress(text);
+    record_.log.push_back(std::move(text));
+  }
+
+  void note_round(const Round& round) {
+    note(fmt::format("round {}: packing took {:.1f} ms (champion) and {:.1f} ms (challenger)",
+                     record_.samples.rounds.size() + 1, 1e3 * round.champion_prepare_seconds,
+                     1e3 * round.challenger_prepare_seconds));
+  }
+
+  void decide_by(const Fault& fault) {
+    record_.verdict.kind = fault.kind;
+    record_.verdict.check = fault.check;
+    record_.verdict.reason = fault.reason;
+    note(fmt::format("{} ({}): {}", to_string(fault.kind), fault.check, fault.reason));
+  }
+
+  void decide_by_samples(const DealTerms& terms, bool out_of_time) {
+    if (record_.samples.rounds.empty()) {
+      decide_by({VerdictKind::kUnclear, check::kTime,
+                 fmt::format("the time of {} s was over before the first round was",
+                             options_.seconds_max)});
+      return;
+    }
+    Verdict verdict = decide(record_.samples, terms, options_.analysis);
+    verdict.missing_protections = std::move(record_.verdict.missing_protections);
+    if (out_of_time) {
+      verdict.reason += fmt::format(" (stopped after {} rounds by the limit of {} s)",
+                                    record_.samples.rounds.size(), options_.seconds_max);
+    }
+    record_.verdict = std::move(verdict);
+    note(fmt::format("{} ({}): {}", to_string(record_.verdict.kind), record_.verdict.check,
+                     record_.verdict.reason));
+  }
+
+  const Suite& suite_;
+  const MatchOptions& options_;
+  const Clock::time_point begin_;
+  const Clock::time_point deadline_;
+  const ScratchFolder folder_;
+  std::deque<ScratchFolder> folders_;  // one per contestant, in folder_
+  Random random_{0};
+  ArmOptions arm_;
+  MatchRecord record_;
+};
+
+}  // namespace
+
+MatchRecord referee::judge_with_gain(const Match& match, double champion_slowed_share) {
+  Referee referee(match.suite, match.options);
+  referee.record().champion_hash = contestant_hash(match.champion);
+  referee.record().challenger_hash = contestant_hash(match.challenger);
+  Job champion;
+  Job challenger;
+  if (!referee.admit(match.challenger, Scope::kAll, challenger)) return referee.finish();
+  std::vector<std::string> missing = referee.record().verdict.missing_protections;
+  if (!referee.admit(match.champion, Scope::kSmoke, champion)) {
+    throw Error(fmt::format("the champion '{}' failed (check '{}'): {}", match.champion.name,
+                            referee.record().verdict.check, referee.record().verdict.reason));
+  }
+  referee.record().verdict.missing_protections = std::move(missing);
+  referee.play(match, champion, challenger, champion_slowed_share);
+  return referee.finish();
+}
+
+MatchRecord judge(const Match& match) { return judge_with_gain(match, 0); }
+
+Verdict check_contestant(const Contestant& contestant, const Suite& suite,
+                         const MatchOptions& options) {
+  Referee referee(suite, options);
+  Job job;
+  if (!referee.admit(contestant, Scope::kAll, job)) return referee.finish().verdict;
+  Verdict verdict = referee.finish().verdict;
+  verdict.kind = VerdictKind::kAccepted;
+  verdict.check = "gates";
+  verdict.reason = "builds, runs and is right on the suite's problems and on hidden ones";
+  return verdict;
+}
+
+}  // namespace thresher

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bench command on a tiny suite: what it prints, never how fast it was.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "bench/openblas.hpp"
+#include "child.hpp"
+
+namespace thresher::cli {
+namespace {
+
+constexpr const char* kSuite = R"(
+name = "tiny"
+description = "for a test"
+[[problem]]
+name = "ragged"
+m = [3, 0, 9]
+n = 160
+k = 256
+[[problem]]
+name = "all_empty"
+m = 0
+n = 32
+k = 64
+)";
+
+const std::set<std::string> kNumbers = {
+    "threads",           "median_us",      "low_us",
+    "high_us",           "gflops",         "weight_gb_per_s",
+    "speed_of_light_us", "share_of_light", "max_error_over_bound"};
+const std::set<std::string> kWords = {"suite", "problem", "op", "backend", "variant"};
+
+std::vector<nlohmann::json> json_lines(const std::string& text) {
+  std::vector<nlohmann::json> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+class BenchTest : public ::testing::Test {
+ protected:
+  Outcome bench(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(),
+                     {"bench", "--suite", suite_, "--seconds", "0.02", "--threads", "1"});
+    return run_thresher(arguments);
+  }
+
+  const TemporaryFolder folder_;
+  const std::string suite_ = folder_.write("tiny.toml", kSuite);
+};
+
+TEST_F(BenchTest, PrintsOneObjectPerProblemVariantAndThreadCount) {
+  const Outcome outcome = bench({"--threads", "2", "--variant", "cpu_portable", "--variant",
+                                 "cpu_portable:decode=direct", "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::vector<nlohmann::json> lines = json_lines(outcome.out);
+  ASSERT_EQ(lines.size(), 2u * 2 * 2);
+  for (const nlohmann::json& line : lines) {
+    for (const std::string& key : kNumbers) EXPECT_TRUE(line[key].is_number()) << key << line;
+    for (const std::string& key : kWords) EXPECT_TRUE(line[key].is_string()) << key << line;
+    EXPECT_TRUE(line["peers"].is_object() && line["peers"].empty());
+    EXPECT_EQ(line["suite"], "tiny");
+    EXPECT_EQ(line["backend"], "cpu");
+    EXPECT_LE(line["low_us"].get<double>(), line["median_us"].get<double>());
+    EXPECT_GE(line["high_us"].get<double>(), line["median_us"].get<double>());
+    EXPECT_LE(line["max_error_over_bound"].get<double>(), 1);
+    EXPECT_GE(line["samples"].get<int>(), 6);
+    EXPECT_GE(line["coverage"].get<double>(), 0.95);
+  }
+  EXPECT_EQ(lines[0]["variant"], "cpu_portable");
+  EXPECT_EQ(lines[1]["variant"], "cpu_portable:decode=direct");
+  EXPECT_EQ(lines[0]["threads"], 1);
+  EXPECT_EQ(lines[2]["threads"], 2);
+}
+
+TEST_F(BenchTest, OverridesTheSuite) {
+  const Outcome outcome = bench({"--problem", "ragged", "--op", "dual", "--activations", "bf16",
+                                 "--output", "fp32", "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::vector<nlohmann::json> lines = json_lines(outcome.out);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0]["op"], "dual");
+  EXPECT_EQ(lines[0]["activations"], "bf16");
+  EXPECT_EQ(lines[0]["output"], "fp32");
+}
+
+TEST_F(BenchTest, TimesPeersSideBySide) {
+  if (bench::Openblas::find() == nullptr) {
+    const Outcome outcome = bench({"--peers"});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_NE(outcome.err.find("apt install"), std::string::npos) << outcome.err;
+    GTEST_SKIP() << bench::Openblas::how_to_install();
+  }
+  const Outcome outcome = bench({"--problem", "ragged", "--peers", "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const nlohmann::json line = json_lines(outcome.out).at(0);
+  for (const char* peer : {"openblas_sgemm", "openblas_dequant"}) {
+    EXPECT_GT(line["peers"][peer].get<double>(), 0) << peer;
+    EXPECT_LE(line["peer_details"][peer]["max_error_over_bound"].get<double>(), 1) << peer;
+  }
+}
+
+TEST_F(BenchTest, PrintsATableAndASummary) {
+  const Outcome outcome = bench({});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("1 thread, gemm"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("the engine's choice: geomean"), std::string::npos) << outcome.out;
+  std::istringstream lines(outcome.out);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
+}
+
+TEST_F(BenchTest, LeavesOutWhatCannotRunAndSaysSo) {
+  const Outcome some = bench({"--problem", "ragged", "--variant", "cpu_portable", "--variant",
+                              "cpu_portable:dual=two_pass", "--json"});
+  EXPECT_EQ(some.exit_code, 0);
+  EXPECT_EQ(json_lines(some.out).size(), 1u);
+  EXPECT_NE(some.err.find("cpu_portable:dual=two_pass left out"), std::string::npos) << some.err;
+
+  const Outcome none = bench({"--variant", "cpu_portable:dual=two_pass"});
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_NE(none.err.find("nothing was measured"), std::string::npos) << none.err;
+}
+
+}  // namespace
+}  // namespace thresher::cli

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the real binary as a child process and keeps what it says.
+#pragma once
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "cli/selection.hpp"
+
+namespace thresher::cli {
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "thresher_XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) std::abort();
+    path_ = name;
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path_ / name) << text;
+    return (path_ / name).string();
+  }
+  std::string read(const std::string& name) const {
+    std::ostringstream text;
+    text << std::ifstream(path_ / name).rdbuf();
+    return text.str();
+  }
+  std::string path(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+struct Outcome {
+  int exit_code = -1;
+  std::string out;
+  std::string err;
+};
+
+// A command line for the shell; "thresher" at its beginning is the binary of this build.
+inline Outcome run_shell(const std::string& command) {
+  const TemporaryFolder folder;
+  const std::string redirected =
+      fmt::format("({}{}) >{} 2>{}", shell_quoted(THRESHER_BINARY_DIR "/"), command,
+                  shell_quoted(folder.path("out")), shell_quoted(folder.path("err")));
+  const int status = std::system(redirected.c_str());
+  return {.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+          .out = folder.read("out"),
+          .err = folder.read("err")};
+}
+
+inline Outcome run_thresher(const std::vector<std::string>& arguments) {
+  std::string command = "thresher";
+  for (const std::string& argument : arguments) {
+    command += fmt::format(" {}", shell_quoted(argument));
+  }
+  return run_shell(command);
+}
+
+}  // namespace thresher::cli

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exit codes and messages of the real binary.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "child.hpp"
+#include "gemm/suite.hpp"
+
+namespace thresher::cli {
+namespace {
+
+struct Mistake {
+  std::vector<std::string> arguments;
+  int exit_code;
+  std::string message;  // what stderr must contain
+};
+
+class Mistakes : public ::testing::TestWithParam<Mistake> {};
+
+TEST_P(Mistakes, AreNamedAndCounted) {
+  const Outcome outcome = run_thresher(GetParam().arguments);
+  EXPECT_EQ(outcome.exit_code, GetParam().exit_code) << outcome.err;
+  EXPECT_TRUE(outcome.err.starts_with("thresher: ")) << outcome.err;
+  EXPECT_NE(outcome.err.find(GetParam().message), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Usage, Mistakes,
+    ::testing::Values(
+        Mistake{{}, 2, "no command given; try 'thresher --help'"},
+        Mistake{{"frobnicate"}, 2, "frobnicate; try 'thresher --help'"},
+        Mistake{{"--frobnicate"}, 2, "--frobnicate"},
+        Mistake{{"bench"}, 2, "--suite is required; try 'thresher bench --help'"},
+        Mistake{{"bench", "--suite", "seeds", "--frob"}, 2, "--frob; try 'thresher bench --help'"},
+        Mistake{{"bench", "--suite", "nope"}, 2, "unknown suite 'nope'"},
+        Mistake{
+            {"bench", "--suite", "seeds", "--problem", "nope"}, 2, "no problem 'nope' in seeds"},
+        Mistake{{"bench", "--suite", "seeds", "--variant", "gpu"}, 2, "unknown variant 'gpu'"},
+        Mistake{{"bench", "--suite", "seeds", "--variant", "cpu_avx2:speed=11"}, 2, "speed"},
+        Mistake{{"bench", "--suite", "seeds", "--threads", "0"}, 2, "--threads"},
+        Mistake{{"bench", "--suite", "seeds", "--threads", "two"}, 2, "--threads"},
+        Mistake{{"bench", "--suite", "seeds", "--op", "conv"}, 2, "--op"},
+        Mistake{{"bench", "--suite", "seeds", "--activations", "int4"}, 2, "--activations"},
+        Mistake{{"bench", "--suite", "seeds", "--seconds", "-1"}, 2, "--seconds"},
+        Mistake{{"verify", "--suite", "nope"}, 2, "unknown suite 'nope'"},
+        Mistake{{"verify", "--variant", "gpu"}, 2, "unknown variant 'gpu'"},
+        Mistake{{"verify", "--family", "happy"}, 2, "--family"},
+        Mistake{{"doctor", "--threads", "-3"}, 2, "--threads"},
+        Mistake{{"suites", "nope"}, 2, "unknown suite 'nope'"},
+        Mistake{{"variants", "--colour"}, 2, "--colour"}));
+
+INSTANTIATE_TEST_SUITE_P(Failures, Mistakes,
+                         ::testing::Values(Mistake{
+                             {"verify", "--suite", "/nowhere/x.toml"}, 1, "/nowhere/x.toml"}));
+
+TEST(CommandLine, BrokenSuiteFailsWithItsLine) {
+  const TemporaryFolder folder;
+  const std::string suite =
+      folder.write("broken.toml", "name = \"x\"\n[[problem]]\nm = \"three\"\n");
+  const Outcome outcome = run_thresher({"bench", "--suite", suite});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.err.find(suite + ":"), std::string::npos) << outcome.err;
+}
+
+TEST(CommandLine, FullDiskIsNotSuccess) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "this system has no /dev/full";
+  const Outcome outcome = run_shell("thresher suites >/dev/full");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.err.find("cannot write the output"), std::string::npos) << outcome.err;
+}
+
+TEST(CommandLine, HelpAndVersionSucceed) {
+  const Outcome help = run_thresher({"--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  for (const char* command : {"doctor", "verify", "bench", "variants", "suites"}) {
+    EXPECT_NE(help.out.find(command), std::string::npos) << command;
+    EXPECT_EQ(run_thresher({command, "--help"}).exit_code, 0) << command;
+  }
+  const Outcome version = run_thresher({"--version"});
+  EXPECT_EQ(version.exit_code, 0);
+  EXPECT_TRUE(version.out.starts_with("thresher ")) << version.out;
+}
+
+TEST(CommandLine, SuitesListsEverySuite) {
+  const Outcome table = run_thresher({"suites"});
+  EXPECT_EQ(table.exit_code, 0);
+  const nlohmann::json listed = nlohmann::json::parse(run_thresher({"suites", "--json"}).out);
+  const std::vector<std::string> names = builtin_suite_names();
+  ASSERT_EQ(listed["suites"].size(), names.size());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    EXPECT_EQ(listed["suites"][i]["name"], names[i]);
+    EXPECT_FALSE(listed["suites"][i]["problems"].empty());
+    EXPECT_NE(table.out.find(names[i] + ": "), std::string::npos);
+  }
+}
+
+TEST(CommandLine, VariantsSaysWhatIsMissing) {
+  const nlohmann::json listed = nlohmann::json::parse(run_thresher({"variants", "--json"}).out);
+  bool has_portable = false;
+  for (const nlohmann::json& variant : listed["variants"]) {
+    EXPECT_EQ(variant["runs"].get<bool>(), variant["missing"].get<std::string>().empty());
+    has_portable = has_portable || (variant["variant"] == "cpu_portable" && variant["runs"]);
+  }
+  EXPECT_TRUE(has_portable);
+}
+
+TEST(CommandLine, TablesFitAHundredColumns) {
+  for (const char* command : {"suites", "variants", "verify --quick --suite small",
+                              "doctor --seconds 0.05 --threads 2"}) {
+    const Outcome outcome = run_shell(std::string("thresher ") + command);
+    EXPECT_EQ(outcome.exit_code, 0) << command << ": " << outcome.err;
+    EXPECT_EQ(outcome.err, "") << "progress is for terminals";
+    EXPECT_EQ(outcome.out.find('\033'), std::string::npos) << "colours are for terminals";
+    std::istringstream lines(outcome.out);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
+  }
+}
+
+TEST(CommandLine, DoctorSaysWhatItFound) {
+  const Outcome outcome = run_thresher({"doctor", "--seconds", "0.05", "--threads", "2", "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const nlohmann::json found = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(found["instruction_sets"].size(), 5u);
+  ASSERT_EQ(found["ceilings"].size(), 2u);
+  EXPECT_EQ(found["ceilings"][0]["threads"], 1);
+  EXPECT_EQ(found["ceilings"][1]["threads"], 2);
+  EXPECT_GT(found["ceilings"][1]["read_gb_per_s"].get<double>(), 0);
+  EXPECT_EQ(found["gpu"]["backend"], false);
+  for (const char* key :
+       {"processor", "usable_cores", "caches", "huge_pages", "noise_judgement", "openblas"}) {
+    EXPECT_TRUE(found.contains(key)) << key;
+  }
+}
+
+}  // namespace
+}  // namespace thresher::cli

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/referee_simulate.hpp"
+
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/command_line.hpp"
+
+namespace thresher::cli {
+namespace {
+
+std::string simulate(const std::string& arguments) {
+  CLI::App app;
+  const Command command = add_referee_simulate(app);
+  app.parse("simulate " + arguments);
+  ::testing::internal::CaptureStdout();
+  EXPECT_EQ(command.run(), kExitOk);
+  return ::testing::internal::GetCapturedStdout();
+}
+
+TEST(RefereeSimulate, PrintsEveryWorldDesignAndChallengerAsATable) {
+  const std::string out = simulate("--trials 2");
+  for (const char* text :
+       {"quiet", "+ drift", "+ slot order", "+ process luck", "A x30, B x30, Welch",
+        "ABBA x3, 5 processes", "5 to 15 rounds", "+4/+4/+4/-4 %", "20 % slower", "GSPRT"}) {
+    EXPECT_NE(out.find(text), std::string::npos) << text << " in\n" << out;
+  }
+}
+
+TEST(RefereeSimulate, PrintsTheSameAsJson) {
+  const nlohmann::json found = nlohmann::json::parse(simulate("--trials 5 --seed 3 --json"));
+  EXPECT_EQ(found["trials"], 5);
+  EXPECT_EQ(found["seed"], 3);
+  EXPECT_EQ(found["designs"].size(), 20u);
+  EXPECT_EQ(found["contract"].size(), 27u);
+  EXPECT_EQ(found["noise"].size(), 10u);
+  for (const nlohmann::json& row : found["contract"]) {
+    const nlohmann::json& verdicts = row["verdicts"];
+    EXPECT_DOUBLE_EQ(verdicts["accepted"].get<double>() + verdicts["rejected"].get<double>() +
+                         verdicts["unclear"].get<double>(),
+                     1);
+    EXPECT_GE(verdicts["rounds_mean"], row["rounds_min"]);
+    EXPECT_LE(verdicts["rounds_mean"], row["rounds_max"]);
+  }
+}
+
+TEST(RefereeSimulate, IsTheSeedsAlone) {
+  EXPECT_EQ(simulate("--trials 3 --seed 8 --json"), simulate("--trials 3 --seed 8 --json"));
+  EXPECT_NE(simulate("--trials 3 --seed 8 --json"), simulate("--trials 3 --seed 9 --json"));
+}
+
+TEST(RefereeSimulate, RefusesNoTrials) { EXPECT_THROW(simulate("--trials 0"), CLI::ParseError); }
+
+}  // namespace
+}  // namespace thresher::cli

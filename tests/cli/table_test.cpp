@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace thresher::cli {
+namespace {
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(Table, AlignsColumns) {
+  Table table({{"name"}, {"us", Align::kRight}});
+  table.add_row({"a", "1.5"});
+  table.add_row({"longer", "10.5"});
+  EXPECT_EQ(table.render(false),
+            "name      us\n"
+            "a        1.5\n"
+            "longer  10.5\n");
+}
+
+TEST(Table, HasNoHeaderWithoutTitles) {
+  Table table({{""}, {""}});
+  table.add_row({"key", "value"});
+  EXPECT_EQ(table.render(false), "key  value\n");
+}
+
+TEST(Table, FitsTheWidthWhateverIsInIt) {
+  Table table({{"problem"}, {"variant"}, {"why"}, {"an uncommonly long title", Align::kRight}});
+  table.add_row({std::string(90, 'p'),
+                 "cpu_avx512vnni:decode=direct,stages=4,tile=8x32,task=64x128",
+                 "this CPU lacks avx512f, avx512bw, avx512vl, avx512dq, avx512vnni and more", "1"});
+  for (const std::string& line : lines_of(table.render(false))) {
+    EXPECT_LE(line.size(), kTableWidthMax) << line;
+  }
+}
+
+TEST(Table, WrapsWithoutLosingText) {
+  const std::string why =
+      "this CPU lacks avx512f, avx512bw, avx512vl, avx512dq, the operating system's grant of AMX "
+      "tiles, and a good deal more";
+  Table table({{"variant"}, {"why"}});
+  table.add_row({"cpu_amx", why});
+  std::string joined;
+  for (const std::string& line : lines_of(table.render(false))) {
+    if (line.starts_with("variant")) continue;
+    const std::string cell = line.substr(std::string("cpu_amx  ").size());
+    joined += cell + (cell.ends_with(",") || !cell.ends_with(" ") ? " " : "");
+  }
+  joined.pop_back();
+  EXPECT_EQ(joined, why);
+}
+
+TEST(Table, ColoursOnlyWhenAsked) {
+  Table table({{"failed"}});
+  table.add_row({Cell("3", Tone::kBad)});
+  EXPECT_EQ(table.render(false).find('\033'), std::string::npos);
+  EXPECT_NE(table.render(true).find("\033[31m"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace thresher::cli
