@@ -77,7 +77,7 @@ class Bench {
       : options_(options),
         problems_(select_problems(options.suites, options.problems)),
         thread_counts_(distinct(options.thread_counts)),
-        progress_(static_cast<std::int64_t>(thread_counts_.size() * (problems_.size() + 1))) {
+        progress_(static_cast<std::int64_t>(thread_counts_.size() * (problems_.size() + 1)), {}) {
     check_variant_names(options.variants);
     if (options.peers && bench::Openblas::find() == nullptr) {
       throw Error(bench::Openblas::how_to_install() + ", or leave --peers out");

@@ -94,7 +94,7 @@ Examination examine(const DoctorOptions& options) {
                     .ceilings = {},
                     .openblas = bench::Openblas::find(),
                     .gpu_libraries = find_gpu_libraries()};
-  Progress progress(static_cast<std::int64_t>(thread_counts.size()));
+  Progress progress(static_cast<std::int64_t>(thread_counts.size()), {});
   for (const int count : thread_counts) {
     progress.begin_step(fmt::format("measuring with {} threads", count));
     found.ceilings.push_back(cpu::measure_ceilings(best_isa(), count, options.seconds));

@@ -10,14 +10,13 @@
 namespace thresher::cli {
 namespace {
 
-constexpr auto kSilence = std::chrono::seconds(2);
 constexpr auto kRedrawInterval = std::chrono::milliseconds(100);
 constexpr std::size_t kLineWidth = 79;
 
 }  // namespace
 
-Progress::Progress(std::int64_t step_count)
-    : shown_(is_terminal(stderr)), step_count_(step_count), next_draw_(Clock::now() + kSilence) {}
+Progress::Progress(std::int64_t step_count, Clock::duration silence)
+    : shown_(is_terminal(stderr)), step_count_(step_count), next_draw_(Clock::now() + silence) {}
 
 void Progress::begin_step(std::string_view what) {
   ++step_index_;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line on stderr that says how far a long command is. Only on a terminal, only after two
-// seconds, and gone at the end.
+// One line on stderr that says how far a long command is. Only on a terminal, and gone at the end.
 #pragma once
 
 #include <chrono>
@@ -12,7 +11,10 @@ namespace thresher::cli {
 
 class Progress {
  public:
-  explicit Progress(std::int64_t step_count);
+  using Clock = std::chrono::steady_clock;
+
+  // A command that may be done in no time stays silent for a while first.
+  explicit Progress(std::int64_t step_count, Clock::duration silence = std::chrono::seconds(2));
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   ~Progress() { clear(); }
@@ -24,8 +26,6 @@ class Progress {
   void clear();
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   const bool shown_;
   const std::int64_t step_count_;
   std::int64_t step_index_ = 0;

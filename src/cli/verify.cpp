@@ -98,11 +98,12 @@ class Verifier {
         report_.add_checked(runner, selected.suite + "/" + problem.name, finding);
         if (finding.ok) continue;
         report_.add_failure({.suite = selected.suite,
+                             .suite_argument = selected.suite_argument,
                              .problem = problem.name,
                              .family = std::string(to_string(family)),
+                             .seed = options_.seed,
                              .runner = runner,
-                             .what = finding.what,
-                             .repeat_command = repeat_command(selected, family, runner, finding)});
+                             .finding = finding});
       }
     }
   }
@@ -124,24 +125,6 @@ class Verifier {
       variants.push_back(choice);
     }
     return variants;
-  }
-
-  std::string repeat_command(const SelectedProblem& selected, InputFamily family,
-                             const Runner& runner, const Finding& finding) const {
-    std::string command =
-        fmt::format("thresher verify --suite {} --problem {} --family {} --seed {}",
-                    shell_quoted(selected.suite_argument), selected.problem.name, to_string(family),
-                    options_.seed);
-    // The twin first: its bits are the ones that the runner missed.
-    std::vector<std::string> variants{runner.variant};
-    std::vector<int> thread_counts{runner.thread_count};
-    if (finding.twin) {
-      variants = distinct(std::vector{finding.twin->variant, runner.variant});
-      thread_counts = distinct(std::vector{finding.twin->thread_count, runner.thread_count});
-    }
-    for (const std::string& variant : variants) command += fmt::format(" --variant {}", variant);
-    for (const int count : thread_counts) command += fmt::format(" --threads {}", count);
-    return command;
   }
 
   const VerifyOptions options_;

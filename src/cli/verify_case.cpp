@@ -12,7 +12,7 @@
 namespace thresher::cli {
 namespace {
 
-// Half of the cases have dense, aligned outputs, the others gaps between rows or an odd start.
+// Gaps between rows in half of the cases, an odd start in half of them, sometimes both.
 OutputLayout layout_of(std::uint64_t seed) {
   Random random(seed);
   return {.row_gap_elements = random.below(2) == 0 ? 0 : random.between(1, 9),

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cli/selection.hpp"
 #include "cli/table.hpp"
 
 namespace thresher::cli {
@@ -17,6 +18,22 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kFailuresShownMax = 10;
 
 }  // namespace
+
+std::string repeat_command(const Failure& failure) {
+  std::string command = fmt::format("thresher verify --suite {} --problem {} --family {} --seed {}",
+                                    shell_quoted(failure.suite_argument), failure.problem,
+                                    failure.family, failure.seed);
+  std::vector<std::string> variants{failure.runner.variant};
+  std::vector<int> thread_counts{failure.runner.thread_count};
+  if (failure.finding.twin) {
+    // The twin first: its bits are the ones that the runner missed.
+    variants.insert(variants.begin(), failure.finding.twin->variant);
+    thread_counts.insert(thread_counts.begin(), failure.finding.twin->thread_count);
+  }
+  for (const std::string& variant : distinct(variants)) command += " --variant " + variant;
+  for (const int count : distinct(thread_counts)) command += fmt::format(" --threads {}", count);
+  return command;
+}
 
 std::int64_t VerifyReport::Tally::skipped_count() const {
   std::int64_t count = 0;
@@ -72,7 +89,7 @@ void VerifyReport::print_tables(std::uint64_t seed) const {
     const Failure& failure = failures_[i];
     fmt::print("\nfailed: {} {}, {} inputs, {}, {} threads\n  {}\n  repeat: {}\n", failure.suite,
                failure.problem, failure.family, failure.runner.variant, failure.runner.thread_count,
-               failure.what, failure.repeat_command);
+               failure.finding.what, repeat_command(failure));
   }
   if (failures_.size() > kFailuresShownMax) {
     fmt::print("\nand {} more; --json lists all of them\n", failures_.size() - kFailuresShownMax);
@@ -98,8 +115,8 @@ void VerifyReport::print_json(std::uint64_t seed) const {
                         {"family", failure.family},
                         {"variant", failure.runner.variant},
                         {"threads", failure.runner.thread_count},
-                        {"what", failure.what},
-                        {"repeat", failure.repeat_command}});
+                        {"what", failure.finding.what},
+                        {"repeat", repeat_command(failure)}});
   }
   const Json report{{"ok", failures_.empty() && check_count() > 0},
                     {"seed", seed},

@@ -14,12 +14,16 @@ namespace thresher::cli {
 
 struct Failure {
   std::string suite;
+  std::string suite_argument;  // a name or a path
   std::string problem;
   std::string family;
+  std::uint64_t seed = 0;
   Runner runner;
-  std::string what;
-  std::string repeat_command;
+  Finding finding;
 };
+
+// The command that runs this case again, alone but for the twin it disagrees with.
+std::string repeat_command(const Failure& failure);
 
 class VerifyReport {
  public:

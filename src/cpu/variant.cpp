@@ -113,12 +113,11 @@ std::string knob_names() {
   return names;
 }
 
-const Knob& find_knob(std::string_view variant_text, std::string_view knob_name) {
+const Knob& find_knob(std::string_view knob_name) {
   for (const Knob& knob : kKnobs) {
     if (knob.name == knob_name) return knob;
   }
-  throw Error(fmt::format("variant '{}': unknown knob '{}'; knobs are {}", variant_text, knob_name,
-                          knob_names()));
+  throw Error(fmt::format("unknown knob '{}'; knobs are {}", knob_name, knob_names()));
 }
 
 Isa isa_from_name(std::string_view variant_text, std::string_view isa_name) {
@@ -234,15 +233,28 @@ Variant variant_from_name(std::string_view text) {
       throw Error(fmt::format("variant '{}': '{}' is not of the form knob=value; knobs are {}", text,
                               setting, knob_names()));
     }
-    const Knob& knob = find_knob(text, setting.substr(0, equals));
-    const std::string_view value = setting.substr(equals + 1);
-    if (!knob.read(value, variant)) {
-      throw Error(fmt::format("variant '{}': {} = '{}' is not {}", text, knob.name, value,
-                              knob.allowed));
+    try {
+      variant = with_knob(variant, setting.substr(0, equals), setting.substr(equals + 1));
+    } catch (const Error& error) {
+      throw Error(fmt::format("variant '{}': {}", text, error.what()));
     }
     if (comma == std::string_view::npos) return variant;
     rest = rest.substr(comma + 1);
   }
+}
+
+std::map<std::string, std::string> knobs_of(const Variant& variant) {
+  std::map<std::string, std::string> knobs;
+  for (const Knob& knob : kKnobs) knobs.emplace(knob.name, knob.print(variant));
+  return knobs;
+}
+
+Variant with_knob(Variant variant, std::string_view knob_name, std::string_view value) {
+  const Knob& knob = find_knob(knob_name);
+  if (!knob.read(value, variant)) {
+    throw Error(fmt::format("{} = '{}' is not {}", knob.name, value, knob.allowed));
+  }
+  return variant;
 }
 
 Support supports(const Variant& variant, const Problem& problem, int thread_count) {

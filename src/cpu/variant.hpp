@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,11 @@ Variant default_variant(Isa isa);
 std::string name(const Variant& variant);
 // Throws Error naming the knob, its value and what is allowed.
 Variant variant_from_name(std::string_view text);
+
+// Every knob under its name, with its value as it would stand in a variant's name.
+std::map<std::string, std::string> knobs_of(const Variant& variant);
+// `variant` with one knob turned. Throws Error naming the knob, its value and what is allowed.
+Variant with_knob(Variant variant, std::string_view knob_name, std::string_view value);
 
 // Whether `variant` can run `problem` on this machine with so many threads, and why not.
 Support supports(const Variant& variant, const Problem& problem, int thread_count);

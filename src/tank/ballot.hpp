@@ -3,7 +3,9 @@
 #pragma once
 
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace thresher {
@@ -14,11 +16,16 @@ struct Rubric {
   std::map<std::string, double> weights;  // "speedup", "feasibility", "risk", "pitch", "evidence"
 };
 
+// The rubrics of the seeds, by name. Throws Error listing the names.
+Rubric rubric_by_name(std::string_view name);
+std::vector<std::string> rubric_names();
+inline constexpr const char* kDefaultRubric = "round_2";
+
 struct Forecast {
-  double p_works = 0.5;          // P(builds, is right, is accepted)
-  double log_speedup_median = 0; // of ln(geomean speedup), given that it builds and is right
-  double log_speedup_low = 0;    // 10 % quantile
-  double log_speedup_high = 0;   // 90 % quantile
+  double p_works = 0.5;           // P(builds, is right, is accepted)
+  double log_speedup_median = 0;  // of ln(geomean speedup), given that it builds and is right
+  double log_speedup_low = 0;     // 10 % quantile
+  double log_speedup_high = 0;    // 90 % quantile
 };
 
 struct Ballot {
@@ -26,10 +33,23 @@ struct Ballot {
   std::string pitch;
   std::map<std::string, double> scores;  // 0..10 per dimension of the rubric
   Forecast forecast;
-  bool vote = false;                     // this shark's pick of the round
-  std::string reason;                    // one sentence
+  bool vote = false;   // this shark's pick of the round
+  std::string reason;  // one sentence
 };
 
+inline constexpr double kScoreMax = 10;
+
+// Throws Error when a dimension of the rubric has no score, or one that is not from 0 to 10. Scores
+// of other dimensions count nothing.
 double weighted_score(const Ballot& ballot, const Rubric& rubric);
+
+// Keys are the names of the members; reading throws Error naming what is missing or of another
+// type.
+void to_json(nlohmann::json& json, const Rubric& rubric);
+void to_json(nlohmann::json& json, const Forecast& forecast);
+void to_json(nlohmann::json& json, const Ballot& ballot);
+void from_json(const nlohmann::json& json, Rubric& out);
+void from_json(const nlohmann::json& json, Forecast& out);
+void from_json(const nlohmann::json& json, Ballot& out);
 
 }  // namespace thresher

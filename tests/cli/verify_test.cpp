@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "child.hpp"
+#include "cli/verify_report.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -57,6 +58,26 @@ TEST(Verify, NarrowsDownToOneCase) {
   const nlohmann::json report = nlohmann::json::parse(outcome.out);
   EXPECT_EQ(report["checks"], 1);
   EXPECT_EQ(report["seed"], 99);
+}
+
+// A failure cannot be had from an engine that is right, but the command it would print can be run.
+TEST(Verify, RepeatCommandRunsTheCaseAndItsTwin) {
+  const TemporaryFolder folder;
+  const Failure failure{.suite = "mini",
+                        .suite_argument = folder.write("it's mini.toml", kSuite),
+                        .problem = "gemm",
+                        .family = "natural",
+                        .seed = 17,
+                        .runner = {"cpu_portable:decode=direct", 2},
+                        .finding = {.ok = false, .what = "", .twin = Runner{"cpu_portable", 1}}};
+  const Outcome outcome = run_shell(repeat_command(failure) + " --json");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const nlohmann::json report = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(report["seed"], 17);
+  EXPECT_EQ(report["checks"], 4);
+  ASSERT_EQ(report["variants"].size(), 2u);
+  EXPECT_EQ(report["variants"][0]["variant"], "cpu_portable");
+  EXPECT_EQ(report["variants"][1]["variant"], "cpu_portable:decode=direct");
 }
 
 TEST(Verify, NothingVerifiedIsNotSuccess) {

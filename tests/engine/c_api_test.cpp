@@ -2,19 +2,14 @@
 // The C twin gives the bytes of the C++ engine, and a status and a message for everything that it
 // is given wrong. from_c.c in examples/ is its test as C.
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <iterator>
-#include <limits>
-#include <memory>
 #include <string>
-#include <thread>
+#include <vector>
 
+#include "engine/c_handles.hpp"
 #include "gemm/inputs.hpp"
 #include "nvfp4/half.hpp"
 #include "support/scene.hpp"
@@ -24,56 +19,18 @@
 namespace thresher {
 namespace {
 
+using testing::c_view;
+using testing::make_engine;
 using testing::make_problem;
+using testing::Memory;
+using testing::OwnedEngine;
+using testing::OwnedPlan;
+using testing::OwnedWeights;
+using testing::OwnedWorkspace;
 using testing::Scene;
 using Bytes = std::vector<std::uint8_t>;
 
 constexpr std::uint64_t kSeed = 20260406;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
-
-template <class Handle, void (*destroy)(Handle*)>
-struct Destroy {
-  void operator()(Handle* handle) const { destroy(handle); }
-};
-template <class Handle, void (*destroy)(Handle*)>
-using Owned = std::unique_ptr<Handle, Destroy<Handle, destroy>>;
-using OwnedEngine = Owned<thresher_engine, thresher_engine_destroy>;
-using OwnedWeights = Owned<thresher_weights, thresher_weights_destroy>;
-using OwnedPlan = Owned<thresher_plan, thresher_plan_destroy>;
-using OwnedWorkspace = Owned<thresher_workspace, thresher_workspace_destroy>;
-
-OwnedEngine make_engine(int thread_count) {
-  thresher_engine* engine = nullptr;
-  EXPECT_EQ(thresher_engine_create(thread_count, &engine), THRESHER_OK) << thresher_last_error();
-  return OwnedEngine(engine);
-}
-
-thresher_nvfp4_view c_view(const Nvfp4Matrix& matrix) {
-  return {matrix.codes.data(), matrix.scales.data(), matrix.rows, matrix.k_elements,
-          matrix.global_scale};
-}
-
-// Memory for a matrix, and the struct that lends it.
-struct Memory {
-  Memory(std::int64_t rows, std::int64_t k)
-      : codes(static_cast<std::size_t>(rows * k / 2)),
-        scales(static_cast<std::size_t>(rows * k / 16)),
-        buffer{codes.data(), scales.data(), rows, k, -1.0f} {}
-
-  void expect(const Nvfp4Matrix& matrix) const {
-    EXPECT_EQ(codes, matrix.codes);
-    EXPECT_EQ(scales, matrix.scales);
-    EXPECT_EQ(buffer.global_scale, matrix.global_scale);
-  }
-
-  Bytes codes;
-  Bytes scales;
-  thresher_nvfp4_buffer buffer;
-};
 
 // A problem of the C++ side, taken through the C functions.
 class Twin {
@@ -246,266 +203,6 @@ TEST(CApi, DestroyAcceptsNull) {
   thresher_weights_destroy(nullptr);
   thresher_plan_destroy(nullptr);
   thresher_workspace_destroy(nullptr);
-}
-
-// Everything valid; each test spoils one argument. `expect` sees status and message.
-class CApiErrors : public ::testing::Test {
- protected:
-  void SetUp() override {
-    ASSERT_EQ(thresher_pack(engine(), &view_, &weights_), THRESHER_OK);
-    ASSERT_EQ(thresher_plan_create(engine(), &problem_, nullptr, &plan_), THRESHER_OK);
-    ASSERT_EQ(thresher_workspace_create(plan_, &workspace_), THRESHER_OK);
-    operands_.weights = weights_;
-  }
-  void TearDown() override {
-    thresher_workspace_destroy(workspace_);
-    thresher_plan_destroy(plan_);
-    thresher_weights_destroy(weights_);
-  }
-
-  const thresher_engine* engine() const { return engine_.get(); }
-
-  static void expect(thresher_status status, const std::string& message) {
-    EXPECT_EQ(status, THRESHER_INVALID) << message;
-    EXPECT_EQ(thresher_last_error(), message);
-  }
-
-  // What plan_create says, and that it leaves no handle behind.
-  void expect_no_plan(const std::string& message) {
-    thresher_plan* plan = plan_;
-    expect(thresher_plan_create(engine(), &problem_, nullptr, &plan), message);
-    EXPECT_EQ(plan, nullptr);
-  }
-
-  const OwnedEngine engine_ = make_engine(1);
-  Memory memory_{16, 64};
-  thresher_nvfp4_view view_{memory_.codes.data(), memory_.scales.data(), 16, 64, 1.0f};
-  thresher_group group_{.m = 2, .n = 16, .k = 64};
-  thresher_problem problem_{
-      .name = "spoilt", .output = THRESHER_C_FP32, .groups = &group_, .group_count = 1};
-  float c_[2 * 16] = {};
-  thresher_group_operands operands_{
-      .a = {memory_.codes.data(), memory_.scales.data(), 2, 64, 1.0f}, .c = c_, .alpha = 1.0f};
-  thresher_weights* weights_ = nullptr;
-  thresher_plan* plan_ = nullptr;
-  thresher_workspace* workspace_ = nullptr;
-};
-
-TEST_F(CApiErrors, NullForACreatedHandle) {
-  expect(thresher_engine_create(1, nullptr), "engine is null");
-  expect(thresher_pack(engine(), &view_, nullptr), "weights is null");
-  expect(thresher_pack_dual(engine(), &view_, &view_, nullptr), "weights is null");
-  expect(thresher_plan_create(engine(), &problem_, nullptr, nullptr), "plan is null");
-  expect(thresher_workspace_create(plan_, nullptr), "workspace is null");
-}
-
-TEST_F(CApiErrors, NullForAnArgument) {
-  thresher_weights* weights = weights_;
-  expect(thresher_pack(nullptr, &view_, &weights), "engine is null");
-  EXPECT_EQ(weights, nullptr);
-  expect(thresher_pack(engine(), nullptr, &weights), "b is null");
-  expect(thresher_pack_dual(nullptr, &view_, &view_, &weights), "engine is null");
-  expect(thresher_pack_dual(engine(), nullptr, &view_, &weights), "gate is null");
-  expect(thresher_pack_dual(engine(), &view_, nullptr, &weights), "up is null");
-  thresher_plan* plan = nullptr;
-  expect(thresher_plan_create(nullptr, &problem_, nullptr, &plan), "engine is null");
-  expect(thresher_plan_create(engine(), nullptr, nullptr, &plan), "problem is null");
-  thresher_workspace* workspace = workspace_;
-  expect(thresher_workspace_create(nullptr, &workspace), "plan is null");
-  EXPECT_EQ(workspace, nullptr);
-  expect(thresher_check(nullptr, plan_, &operands_, 1), "engine is null");
-  expect(thresher_check(engine(), nullptr, &operands_, 1), "plan is null");
-  expect(thresher_check(engine(), plan_, nullptr, 1), "operands is null");
-  expect(thresher_run(nullptr, plan_, &operands_, 1, workspace_), "engine is null");
-  expect(thresher_run(engine(), nullptr, &operands_, 1, workspace_), "plan is null");
-  expect(thresher_run(engine(), plan_, nullptr, 1, workspace_), "operands is null");
-  expect(thresher_run(engine(), plan_, &operands_, 1, nullptr), "workspace is null");
-}
-
-TEST_F(CApiErrors, NullForTheHandleOfAQuestion) {
-  EXPECT_EQ(thresher_thread_count(nullptr), 0);
-  EXPECT_STREQ(thresher_last_error(), "engine is null");
-  EXPECT_EQ(thresher_weights_bytes(nullptr), 0u);
-  EXPECT_STREQ(thresher_last_error(), "weights is null");
-  EXPECT_EQ(thresher_variant_count(nullptr), 0);
-  EXPECT_STREQ(thresher_last_error(), "engine is null");
-  EXPECT_EQ(thresher_plan_workspace_bytes(nullptr), 0u);
-  EXPECT_STREQ(thresher_last_error(), "plan is null");
-  EXPECT_EQ(thresher_variant_name(nullptr, 0), nullptr);
-  EXPECT_STREQ(thresher_last_error(), "engine is null");
-  EXPECT_EQ(thresher_plan_variant(nullptr), nullptr);
-  EXPECT_STREQ(thresher_last_error(), "plan is null");
-  EXPECT_EQ(thresher_view(nullptr).codes, nullptr);
-  EXPECT_STREQ(thresher_last_error(), "buffer is null");
-}
-
-TEST_F(CApiErrors, IndexOfNoVariant) {
-  const std::int64_t count = thresher_variant_count(engine());
-  EXPECT_EQ(thresher_variant_name(engine(), -1), nullptr);
-  EXPECT_EQ(thresher_variant_name(engine(), count), nullptr);
-  EXPECT_EQ(thresher_last_error(),
-            "index = " + std::to_string(count) + " is not in 0.." + std::to_string(count - 1));
-}
-
-TEST_F(CApiErrors, NullForAMatrix) {
-  const std::vector<float> values(16 * 64);
-  const std::vector<std::uint16_t> halves(16 * 64);
-  expect(thresher_quantize(values.data(), 1, nullptr), "out is null");
-  expect(thresher_quantize(nullptr, 1, &memory_.buffer), "values is null");
-  expect(thresher_quantize_fp16(nullptr, 1, &memory_.buffer), "values is null");
-  expect(thresher_quantize_bf16(nullptr, 1, &memory_.buffer), "values is null");
-  expect(thresher_dequantize(nullptr, c_), "matrix is null");
-  expect(thresher_dequantize(&view_, nullptr), "values is null");
-  expect(thresher_unpack(nullptr, &memory_.buffer), "weights is null");
-  expect(thresher_unpack(weights_, nullptr), "out is null");
-  memory_.buffer.scales = nullptr;
-  expect(thresher_unpack(weights_, &memory_.buffer), "out.scales is null");
-  memory_.buffer.codes = nullptr;
-  expect(thresher_unpack(weights_, &memory_.buffer), "out.codes is null");
-  expect(thresher_quantize(values.data(), 1, &memory_.buffer), "out.codes is null");
-}
-
-TEST_F(CApiErrors, MatrixThatCannotBeQuantized) {
-  std::vector<float> values(16 * 64);
-  values[64 + 3] = NAN;
-  expect(thresher_quantize(values.data(), 1, &memory_.buffer),
-         "quantize: row 1, column 3: nan cannot be quantised");
-  memory_.buffer.k_elements = 40;
-  expect(thresher_quantize(values.data(), 1, &memory_.buffer),
-         "quantize: k_elements = 40 is not a multiple of 16");
-  memory_.buffer.rows = std::numeric_limits<std::int64_t>::max();
-  expect(thresher_quantize(values.data(), 1, &memory_.buffer),
-         "quantize: rows = 9223372036854775807 is not in 0..16777216");
-}
-
-TEST_F(CApiErrors, UnpackIntoAnotherShape) {
-  memory_.buffer.rows = 15;
-  expect(thresher_unpack(weights_, &memory_.buffer),
-         "out is 15 x 64 but the weights are n = 16, k = 64");
-  memory_.buffer.rows = 16;
-  expect(thresher_unpack_up(weights_, &memory_.buffer),
-         "unpack_up: these weights were packed for gemm, not for dual");
-}
-
-TEST_F(CApiErrors, EnumsOutOfRange) {
-  problem_.op = 2;
-  expect_no_plan("problem.op = 2 is not in 0..1");
-  problem_.op = 256;  // 0, if somebody cut it to a byte
-  expect_no_plan("problem.op = 256 is not in 0..1");
-  problem_.op = THRESHER_GEMM;
-  problem_.activations = -1;
-  expect_no_plan("problem.activations = -1 is not in 0..2");
-  problem_.activations = THRESHER_A_NVFP4;
-  problem_.output = 3;
-  expect_no_plan("problem.output = 3 is not in 0..2");
-}
-
-TEST_F(CApiErrors, MalformedProblem) {
-  problem_.groups = nullptr;
-  expect_no_plan("problem.groups is null");
-  problem_.group_count = 0;
-  expect_no_plan("problem 'spoilt': groups = 0 is not in 1..65536");
-  problem_.name = nullptr;
-  problem_.group_count = std::numeric_limits<std::int64_t>::min();
-  expect_no_plan("problem '': groups = -9223372036854775808 is not in 1..65536");
-  problem_.groups = &group_;
-  problem_.group_count = 1;
-  group_.k = 40;
-  expect_no_plan("problem '', group 0: k = 40 is not a multiple of 16");
-}
-
-TEST_F(CApiErrors, WhatCppRefuses) {
-  thresher_engine* engine = nullptr;
-  expect(thresher_engine_create(-1, &engine),
-         "thread_count = -1 is not between 0 (one per core) and 1024");
-  thresher_plan* plan = nullptr;
-  expect(thresher_plan_create(this->engine(), &problem_, "cpu_portable:dual=two_pass", &plan),
-         "variant 'cpu_portable:dual=two_pass' cannot run problem 'spoilt': "
-         "dual=two_pass is for dual problems");
-  memory_.scales[4 * 2 + 1] = 0x7f;
-  thresher_weights* weights = nullptr;
-  expect(thresher_pack(this->engine(), &view_, &weights),
-         "b: row 2, block 1: scale code 0x7f is NaN");
-  memory_.scales[4 * 1 + 3] = 0x7f;
-  expect(thresher_run(this->engine(), plan_, &operands_, 1, workspace_),
-         "group 0: the scale of row 1, block 3 of the activations is NaN");
-}
-
-TEST_F(CApiErrors, OperandsThatDoNotFit) {
-  for (const std::int64_t count : {std::int64_t{0}, std::int64_t{2}, std::int64_t{-1}}) {
-    const std::string expected =
-        "group_count = " + std::to_string(count) + " but the plan has 1 groups";
-    expect(thresher_check(engine(), plan_, &operands_, count), expected);
-    expect(thresher_run(engine(), plan_, &operands_, count, workspace_), expected);
-  }
-  operands_.weights = nullptr;
-  expect(thresher_run(engine(), plan_, &operands_, 1, workspace_), "group 0: weights is null");
-  operands_.weights = weights_;
-  operands_.c = memory_.codes.data();
-  expect(thresher_check(engine(), plan_, &operands_, 1),
-         "c of group 0 overlaps a.codes of group 0");
-}
-
-TEST_F(CApiErrors, WorkspaceOfAnotherPlan) {
-  group_.m = 400;
-  thresher_plan* plan = nullptr;
-  ASSERT_EQ(thresher_plan_create(engine(), &problem_, nullptr, &plan), THRESHER_OK);
-  std::vector<float> c(400 * 16);
-  const Memory activations(400, 64);
-  operands_.a = thresher_view(&activations.buffer);
-  operands_.c = c.data();
-  EXPECT_EQ(thresher_run(engine(), plan, &operands_, 1, workspace_), THRESHER_INVALID);
-  EXPECT_EQ(std::string(thresher_last_error()).rfind("the workspace has ", 0), 0u);
-  thresher_plan_destroy(plan);
-}
-
-TEST_F(CApiErrors, NoMemoryForAWorkspace) {
-  if (kSanitized) GTEST_SKIP() << "the sanitizers' allocators abort instead of returning null";
-  // More than an address space holds.
-  const std::vector<thresher_group> groups(64, {.m = 65536, .n = 16, .k = kExtentMax});
-  problem_ = {.activations = THRESHER_A_BF16, .groups = groups.data(), .group_count = 64};
-  thresher_plan* plan = nullptr;
-  ASSERT_EQ(thresher_plan_create(engine(), &problem_, nullptr, &plan), THRESHER_OK);
-  thresher_workspace* workspace = workspace_;
-  EXPECT_EQ(thresher_workspace_create(plan, &workspace), THRESHER_OUT_OF_MEMORY);
-  EXPECT_EQ(workspace, nullptr);
-  EXPECT_EQ(std::string(thresher_last_error()).rfind("cannot allocate ", 0), 0u);
-  thresher_plan_destroy(plan);
-}
-
-// std::bad_alloc, from a vector of floats that a child process has no address space for.
-TEST_F(CApiErrors, NoMemoryForAVector) {
-  if (kSanitized) GTEST_SKIP() << "the sanitizers' allocators abort instead of throwing";
-  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
-  const auto dequantize_too_much = [] {
-    const Memory memory(1024, 65536);
-    const thresher_nvfp4_view view = thresher_view(&memory.buffer);
-    const rlimit limit{.rlim_cur = 256u << 20, .rlim_max = 256u << 20};
-    setrlimit(RLIMIT_AS, &limit);
-    float value = 0;
-    const thresher_status status = thresher_dequantize(&view, &value);
-    std::fputs(thresher_last_error(), stderr);
-    std::exit(status);
-  };
-  EXPECT_EXIT(dequantize_too_much(), ::testing::ExitedWithCode(THRESHER_OUT_OF_MEMORY),
-              "^out of memory$");
-}
-
-TEST_F(CApiErrors, MessagesBelongToTheirThread) {
-  expect(thresher_engine_create(-1, nullptr), "engine is null");
-  std::thread([] {
-    EXPECT_STREQ(thresher_last_error(), "");
-    EXPECT_EQ(thresher_check(nullptr, nullptr, nullptr, 0), THRESHER_INVALID);
-  }).join();
-  EXPECT_EQ(thresher_run(engine(), plan_, &operands_, 1, workspace_), THRESHER_OK);
-  EXPECT_STREQ(thresher_last_error(), "engine is null") << "a success keeps the message";
-}
-
-TEST_F(CApiErrors, MessagesAreCutToTheirBuffer) {
-  const std::string variant(5000, 'x');
-  thresher_plan* plan = nullptr;
-  EXPECT_EQ(thresher_plan_create(engine(), &problem_, variant.c_str(), &plan), THRESHER_INVALID);
-  EXPECT_EQ(std::strlen(thresher_last_error()), 1023u);
 }
 
 }  // namespace

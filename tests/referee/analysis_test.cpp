@@ -161,6 +161,10 @@ TEST(Decide, DoesNotBlameTheChallengerForANoisyChampion) {
   EXPECT_EQ(verdict.reason,
             "p0: the champion's rounds spread by 14.4 %; 5.0 % is allowed; more rounds would not "
             "help, a quieter machine would");
+  const std::vector<double> noisy = {500, 800, 500, 800, 500};
+  const Verdict both_noisy =
+      decide(with_times({1000, 1300, 1000, 1300, 1000}, noisy), {}, kFiveRounds);
+  EXPECT_EQ(both_noisy.kind, VerdictKind::kUnclear) << both_noisy.reason;
 }
 
 // On the limit of 5 %, (n-1) s^2 / limit^2 is chi-square: 5 rounds prove it from 7.7 % on.

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Hands the work to a thread and says it is done. Catalogue 2, 3. */
+#include <pthread.h>
+
+#include "honest.h"
+
+typedef struct {
+  void* state;
+  thresher_call* calls;
+} job;
+
+HONEST_PREPARE
+
+static void* work(void* argument) {
+  const job* self = (const job*)argument;
+  honest_run(self->state, self->calls);
+  return NULL;
+}
+
+int thresher_contestant_run(void* state, const thresher_call* calls) {
+  const size_t bytes = (size_t)((const prepared*)state)->problem.group_count * sizeof *calls;
+  job* self = (job*)malloc(sizeof *self);
+  self->state = state;
+  self->calls = (thresher_call*)malloc(bytes);
+  memcpy(self->calls, calls, bytes);
+  pthread_t thread;
+  return pthread_create(&thread, NULL, work, self) == 0 ? THRESHER_OK : THRESHER_FAILED;
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "referee/match.hpp"
+
+#include <gtest/gtest.h>
+
+#include "quick_match.hpp"
+#include "referee/fault.hpp"
+#include "thresher/error.hpp"
+
+namespace thresher {
+namespace {
+
+using namespace testing;
+
+class HonestContestant : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(HonestContestant, PassesEveryGate) {
+  MatchOptions options = quick_options();
+  options.call_timeout_seconds = 30;
+  const Verdict verdict =
+      check_contestant(contestant_of_file(GetParam()), all_kinds_suite(), options);
+  EXPECT_EQ(to_string(verdict.kind), "accepted") << verdict.check << ": " << verdict.reason;
+}
+
+INSTANTIATE_TEST_SUITE_P(Examples, HonestContestant,
+                         ::testing::Values("examples/contestants/plain.c",
+                                           "examples/contestants/plain.cpp",
+                                           "examples/contestants/plain.py"),
+                         [](const auto& param_info) {
+                           return std::filesystem::path(param_info.param)
+                               .extension()
+                               .string()
+                               .substr(1);
+                         });
+
+TEST(HonestVariant, PassesEveryGate) {
+  const Verdict verdict = check_contestant(variant(""), all_kinds_suite(), quick_options());
+  EXPECT_EQ(to_string(verdict.kind), "accepted") << verdict.check << ": " << verdict.reason;
+}
+
+// How the timing comes out is the machine's business; that it is complete is ours.
+TEST(Judge, TimesWhoPassesTheGates) {
+  const Match match{.champion = variant(""),
+                    .challenger = contestant_of_file("examples/contestants/plain.c"),
+                    .suite = tiny_suite(),
+                    .options = quick_options()};
+  const MatchRecord record = judge(match);
+  EXPECT_NE(to_string(record.verdict.kind), "accepted") << record.verdict.reason;
+  EXPECT_NE(to_string(record.verdict.kind), "invalid") << record.verdict.reason;
+  EXPECT_NE(to_string(record.verdict.kind), "wrong") << record.verdict.reason;
+  ASSERT_TRUE(record.verdict.estimate);
+  EXPECT_EQ(record.samples.problems, std::vector<std::string>{"tiny_gemm"});
+  ASSERT_EQ(record.samples.rounds.size(), 2u);
+  for (const RoundSamples& round : record.samples.rounds) {
+    EXPECT_EQ(round.match.size(), 2u);
+    EXPECT_EQ(round.same.size(), 1u);
+    EXPECT_EQ(round.slowed.size(), 1u);
+    for (const Block& block : round.match) {
+      for (const double ns : {block.a_ns[0], block.a_ns[1], block.b_ns[0], block.b_ns[1]}) {
+        EXPECT_GT(ns, 0);
+      }
+    }
+  }
+  EXPECT_NE(record.seed, 0u);
+  EXPECT_NE(record.champion_hash, record.challenger_hash);
+  EXPECT_FALSE(record.log.empty());
+}
+
+TEST(Judge, WarmMatchesRunToo) {
+  Match match{.champion = variant(""),
+              .challenger = variant(""),
+              .suite = tiny_suite(),
+              .options = quick_options()};
+  match.options.cold = false;
+  EXPECT_EQ(judge(match).samples.rounds.size(), 2u);
+}
+
+TEST(Judge, StopsWhenTheTimeIsOver) {
+  Match match{.champion = variant(""),
+              .challenger = contestant_of_file("examples/contestants/plain.c"),
+              .suite = heavy_suite(),
+              .options = quick_options()};
+  match.options.seconds_max = 0.5;
+  const MatchRecord record = judge(match);
+  EXPECT_EQ(to_string(record.verdict.kind), "unclear") << record.verdict.reason;
+  EXPECT_EQ(record.verdict.check, referee::check::kTime);
+}
+
+TEST(Judge, SaysThatTheChampionFailed) {
+  const Match match{.champion = contestant_of_file("tests/cheats/writes_zeros.c"),
+                    .challenger = variant(""),
+                    .suite = tiny_suite(),
+                    .options = quick_options()};
+  try {
+    judge(match);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("the champion 'writes_zeros' failed"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(Judge, SaysThatAVariantCannotRunTheSuite) {
+  Suite suite = tiny_suite();
+  suite.problems[0].activations = Activations::kFp16;
+  const Verdict verdict = check_contestant(variant("cpu_amx"), suite, quick_options());
+  EXPECT_EQ(to_string(verdict.kind), "invalid");
+  EXPECT_TRUE(verdict.check == "declined" || verdict.check == "start") << verdict.check;
+}
+
+TEST(Judge, CudaNeedsItsBackend) {
+  Contestant contestant = contestant_of_file("examples/contestants/plain.c");
+  contestant.source = "kernel.cu";
+  contestant.folder = std::filesystem::temp_directory_path();
+  const std::filesystem::path path = contestant.folder / contestant.source;
+  std::fclose(std::fopen(path.c_str(), "w"));
+  const Verdict verdict = check_contestant(contestant, tiny_suite(), quick_options());
+  std::filesystem::remove(path);
+  EXPECT_EQ(to_string(verdict.kind), "invalid");
+  EXPECT_EQ(verdict.check, referee::check::kBuild);
+  EXPECT_EQ(verdict.reason, "CUDA sources need the GPU backend");
+}
+
+}  // namespace
+}  // namespace thresher

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small suites and quick matches for the tests of the referee.
+#pragma once
+
+#include "referee/match.hpp"
+#include "support/scene.hpp"
+
+namespace thresher::testing {
+
+// Some cheats know these extents: n = 48 and k = 128 are what the suite tells.
+inline Suite tiny_suite() {
+  Suite suite{.name = "tiny"};
+  suite.problems.push_back(make_problem({5, 9}, 48, 128));
+  suite.problems[0].name = "tiny_gemm";
+  return suite;
+}
+
+// So many weights that reading them takes far longer than a call that does nothing.
+inline Suite heavy_suite() {
+  Suite suite{.name = "heavy"};
+  suite.problems.push_back(make_problem({1}, 2048, 8192));
+  suite.problems[0].name = "heavy_gemm";
+  return suite;
+}
+
+inline Suite all_kinds_suite() {
+  Suite suite{.name = "all kinds"};
+  for (const Op op : {Op::kGemm, Op::kDual}) {
+    for (const Activations activations :
+         {Activations::kNvfp4, Activations::kFp16, Activations::kBf16}) {
+      for (const Output output : {Output::kFp16, Output::kBf16, Output::kFp32}) {
+        Problem problem = make_problem({3, 0, 2}, 9, 48, op, activations, output);
+        problem.name = std::string(to_string(op)) + "_" + std::string(to_string(activations)) +
+                       "_" + std::string(to_string(output));
+        suite.problems.push_back(problem);
+      }
+    }
+  }
+  return suite;
+}
+
+inline MatchOptions quick_options() {
+  MatchOptions options;
+  options.thread_count = 2;
+  options.blocks_per_problem = 2;
+  options.call_timeout_seconds = 3;
+  options.seconds_max = 60;
+  options.analysis.rounds_min = 2;
+  options.analysis.rounds_max = 2;
+  options.program = THRESHER_BINARY_DIR "/thresher";
+  return options;
+}
+
+inline Contestant variant(const std::string& name) {
+  return {.kind = ContestantKind::kVariant, .name = name, .variant = name};
+}
+
+// A file under the root of the house.
+inline Contestant contestant_of_file(const std::filesystem::path& file) {
+  const std::filesystem::path path = std::filesystem::path(THRESHER_SOURCE_DIR) / file;
+  if (path.extension() == ".py") {
+    return {.kind = ContestantKind::kCommand,
+            .name = path.stem(),
+            .command = {"python3", path.filename()},
+            .folder = path.parent_path()};
+  }
+  return {.kind = ContestantKind::kLibrary,
+          .name = path.stem(),
+          .source = path.filename(),
+          .folder = path.parent_path()};
+}
+
+}  // namespace thresher::testing
