@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What surrounds an FP32 matrix product in a peer: operands expanded to float, the gate of a
-// dual GEMM. AVX2 where the machine has it, so that the peers are not held back by anything but
-// their own idea.
+// What surrounds an FP32 matrix product in a peer: operands expanded to float, the gate of a dual
+// GEMM. With AVX2 where the machine has it, so that only the peer's own idea holds it back.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenBLAS, opened at run time: nothing of it is needed to build, and the binary runs where
-// it is absent.
+// OpenBLAS, opened at run time: nothing of it is needed to build, or to run without it.
 #pragma once
 
 #include <cstdint>

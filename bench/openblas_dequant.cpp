@@ -3,6 +3,7 @@
 // time, of any group, expands them and multiplies them with a one-thread SGEMM of its own.
 #include <algorithm>
 
+#include "bench/cold_copies.hpp"
 #include "bench/float_activations.hpp"
 #include "bench/float_rows.hpp"
 #include "bench/peer.hpp"
@@ -99,10 +100,8 @@ class OpenblasDequant : public Peer {
         bytes += matrix->codes.size() + matrix->scales.size();
       }
     }
-    const std::size_t copy_count = (setup_.cold_bytes + bytes - 1) / bytes;
-    for (std::size_t i = 0; i < std::max<std::size_t>(1, copy_count); ++i) {
-      copies_.emplace_back(setup_.inputs, bytes);
-    }
+    const std::size_t copy_count = cold_copy_count(bytes);
+    while (copies_.size() < copy_count) copies_.emplace_back(setup_.inputs, bytes);
   }
 
   void prepare_scratch() {

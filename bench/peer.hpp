@@ -7,7 +7,6 @@
 // says and are expanded inside the timed call, as ours are decoded inside it.
 #pragma once
 
-#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,20 +22,17 @@ struct PeerSetup {
   const Inputs& inputs;
   std::vector<float*> outputs;  // one m x n row-major matrix per group, null where m = 0
   int thread_count = 1;
-  // Copies of the weights are rotated until together they have at least this many bytes.
-  std::size_t cold_bytes = 0;
 };
 
 class Peer {
  public:
   virtual ~Peer() = default;
   virtual std::string name() const = 0;
-  // One call, on the next copy of the weights.
+  // One call, on the next copy of the weights (cold_copies.hpp).
   virtual void run() = 0;
 };
 
-// SGEMM on weights that were expanded to FP32 beforehand: 7.1 times our memory, no
-// decoding of weights.
+// SGEMM on weights expanded to FP32 beforehand: 7.1 times our memory, nothing to decode.
 std::unique_ptr<Peer> make_openblas_sgemm(const Openblas& openblas, const PeerSetup& setup);
 
 // The NVFP4 weights expanded to FP32 inside the call, 128 rows at a time, each multiplied while it

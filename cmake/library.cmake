@@ -35,16 +35,24 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   thresher_body_flags(ISA amx FLAGS ${avx512} -mamx-tile -mamx-bf16)
 endif()
 
-# Suite files travel inside the binary, so that it can be copied alone.
+# Data files travel inside the binary, so that it can be copied alone. FILES become a table in
+# TARGET; cmake/embed_files.cmake says what NAME, TYPE and HEADER are.
+function(thresher_embed target)
+  cmake_parse_arguments(arg "" "NAME;TYPE;HEADER" "FILES" ${ARGN})
+  set(output ${PROJECT_BINARY_DIR}/embedded/${arg_NAME}s.cpp)
+  set(script ${PROJECT_SOURCE_DIR}/cmake/embed_files.cmake)
+  add_custom_command(
+    OUTPUT ${output}
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} -DNAME=${arg_NAME} -DTYPE=${arg_TYPE}
+            -DHEADER=${arg_HEADER} "-DFILES=${arg_FILES}" -P ${script}
+    DEPENDS ${arg_FILES} ${script}
+    VERBATIM)
+  target_sources(${target} PRIVATE ${output})
+endfunction()
+
 file(GLOB suite_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/suites/*.toml)
-set(builtin_suites ${PROJECT_BINARY_DIR}/builtin_suites.cpp)
-add_custom_command(
-  OUTPUT ${builtin_suites}
-  COMMAND ${CMAKE_COMMAND} -DOUTPUT=${builtin_suites} "-DFILES=${suite_files}"
-          -P ${PROJECT_SOURCE_DIR}/cmake/embed_suites.cmake
-  DEPENDS ${suite_files} ${PROJECT_SOURCE_DIR}/cmake/embed_suites.cmake
-  VERBATIM)
-target_sources(thresher_gemm PRIVATE ${builtin_suites})
+thresher_embed(thresher_gemm NAME BuiltinSuite TYPE BuiltinSuite HEADER gemm/builtin_suites.hpp
+               FILES ${suite_files})
 
 add_library(thresher STATIC
   $<TARGET_OBJECTS:thresher_nvfp4> $<TARGET_OBJECTS:thresher_gemm>

@@ -46,6 +46,16 @@ add_test(NAME nvfp4.ml_dtypes
                  $<TARGET_FILE:dump_encodings>)
 set_tests_properties(nvfp4.ml_dtypes PROPERTIES SKIP_RETURN_CODE 77)
 
+# The report as a browser sees it. Chromium is looked up when the test runs.
+if(THRESHER_TOOLS)
+  add_executable(write_sample_report ${PROJECT_SOURCE_DIR}/tests/report/write_sample_report.cpp)
+  target_link_libraries(write_sample_report PRIVATE test_support thresher_tools)
+  add_test(NAME report.browser
+           COMMAND python3 ${PROJECT_SOURCE_DIR}/tests/report/browser_check.py
+                   $<TARGET_FILE:write_sample_report>)
+  set_tests_properties(report.browser PROPERTIES SKIP_RETURN_CODE 77)
+endif()
+
 # Readers of other people's bytes against mutations of good examples: thresher_fuzz(NAME LIBRARY EXAMPLE...).
 function(thresher_fuzz name library)
   set(folder ${PROJECT_SOURCE_DIR}/tests/fuzz)

@@ -1,26 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/bench_entries.hpp"
 
-#include <algorithm>
-
 #include "assert.hpp"
-#include "cpu/features.hpp"
+#include "bench/cold_copies.hpp"
 #include "gemm/speed_of_light.hpp"
 
 namespace thresher::cli {
 namespace {
-
-// Below 32 KiB of weights this many copies no longer fill cold_bytes(). Such a problem measures the
-// cost of a call, and a million tiny allocations would not make it a better measurement.
-constexpr std::size_t kCopyCountMax = 4096;
-
-std::size_t copy_count_of(const Problem& problem) {
-  const double bytes = weight_bytes(problem);
-  if (bytes == 0) return 1;
-  const double copy_count = static_cast<double>(cold_bytes()) / bytes;
-  if (copy_count >= static_cast<double>(kCopyCountMax)) return kCopyCountMax;
-  return static_cast<std::size_t>(copy_count) + 1;
-}
 
 Problem with_fp32_output(Problem problem) {
   problem.output = Output::kFp32;
@@ -29,13 +15,9 @@ Problem with_fp32_output(Problem problem) {
 
 }  // namespace
 
-std::size_t cold_bytes() {
-  const auto l3_bytes = static_cast<std::size_t>(cpu::caches().l3_bytes);
-  return std::max(std::size_t{128} << 20, 4 * l3_bytes);
-}
-
 ColdWeights::ColdWeights(const Engine& engine, const Problem& problem, const Inputs& inputs) {
-  const std::size_t copy_count = copy_count_of(problem);
+  const auto bytes = static_cast<std::size_t>(weight_bytes(problem));
+  const std::size_t copy_count = bench::cold_copy_count(bytes);
   for (std::size_t i = 0; i < copy_count; ++i) copies_.emplace_back(engine, problem, inputs);
 }
 
@@ -69,8 +51,7 @@ PeerEntry::PeerEntry(Make make, const Problem& problem, const Inputs& inputs, in
   peer_ = make(*openblas, {.problem = problem_,
                            .inputs = inputs,
                            .outputs = std::move(outputs),
-                           .thread_count = thread_count,
-                           .cold_bytes = cold_bytes()});
+                           .thread_count = thread_count});
 }
 
 Contestant PeerEntry::contestant() {

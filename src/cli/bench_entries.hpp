@@ -13,9 +13,6 @@
 
 namespace thresher::cli {
 
-// Weights count as cold when this much else is read between two uses: far beyond the last cache.
-std::size_t cold_bytes();
-
 // Copies of the packed weights, handed out in turn, so that no call finds its weights in a cache.
 class ColdWeights {
  public:

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "cli/machine.hpp"
 #include "cli/selection.hpp"
@@ -195,7 +196,9 @@ void print_tables(const std::vector<BenchRow>& rows) {
     thread_counts.push_back(row.ceilings.thread_count);
     entrants.push_back(row.entrant);
   }
+  bool is_first = true;
   for (const int thread_count : distinct(thread_counts)) {
+    if (!std::exchange(is_first, false)) fmt::print("\n");
     const std::vector<BenchRow> of_threads = filtered(
         rows, [&](const BenchRow& row) { return row.ceilings.thread_count == thread_count; });
     print_heading(of_threads);
@@ -205,7 +208,6 @@ void print_tables(const std::vector<BenchRow>& rows) {
           filtered(of_threads, [&](const BenchRow& row) { return row.entrant == entrant; });
       if (!of_entrant.empty()) print_summary(entrant, of_entrant);
     }
-    fmt::print("\n");
   }
 }
 

@@ -47,8 +47,9 @@ int run_command_line(int argc, const char* const* argv) {
   app.set_version_flag("--version", std::string("thresher ") + THRESHER_VERSION);
   // None is an error too, but CLI11 would then complain of that before it names an unknown one.
   app.require_subcommand(0, 1);
-  const std::vector<Command> commands{add_doctor(app),   add_verify(app), add_bench(app),
-                                      add_variants(app), add_suites(app), add_ledger(app)};
+  const std::vector<Command> commands{add_doctor(app),   add_verify(app),      add_bench(app),
+                                      add_variants(app), add_suites(app),      add_ledger(app),
+                                      add_pitch(app),    add_constraints(app), add_report(app)};
   try {
     app.parse(argc, argv);
     return check_output(run_parsed(commands));

@@ -24,6 +24,9 @@ Command add_bench(CLI::App& app);
 Command add_variants(CLI::App& app);
 Command add_suites(CLI::App& app);
 Command add_ledger(CLI::App& app);
+Command add_pitch(CLI::App& app);
+Command add_constraints(CLI::App& app);
+Command add_report(CLI::App& app);
 
 // An argument that parses but names nothing we have. Ends the command with kExitUsage.
 class UsageError : public Error {

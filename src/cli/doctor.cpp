@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -61,7 +62,10 @@ std::string huge_page_advice(const std::string& mode) {
   return "this system does not say whether the engine gets 2 MiB pages";
 }
 
-std::string noise_judgement(double noise) {
+// By the worse of the thread counts.
+std::string noise_judgement(const std::vector<cpu::Ceilings>& ceilings) {
+  double noise = 0;
+  for (const cpu::Ceilings& one : ceilings) noise = std::max(noise, one.noise);
   if (noise < 0.005) return "quiet: differences of 1 % can be trusted";
   if (noise < 0.02) return "usable: compare medians of interleaved runs, trust 3 % and more";
   return "noisy: other work is running; trust only large differences, or stop it and try again";
@@ -135,7 +139,7 @@ void print_json(const Examination& found) {
       {"instruction_sets", isas},
       {"measured_instruction_set", cpu::to_string(best_isa())},
       {"ceilings", ceilings},
-      {"noise_judgement", noise_judgement(found.ceilings.back().noise)},
+      {"noise_judgement", noise_judgement(found.ceilings)},
       {"openblas", has_openblas ? Json(found.openblas->description()) : Json(nullptr)},
       {"gpu", gpu}};
   fmt::print("{}\n", report.dump());
@@ -188,7 +192,7 @@ void print_ceilings(const std::vector<cpu::Ceilings>& ceilings) {
 
 void print_surroundings(const Examination& found) {
   Table table({{""}, {""}});
-  table.add_row({"noise", noise_judgement(found.ceilings.back().noise)});
+  table.add_row({"noise", noise_judgement(found.ceilings)});
   table.add_row({"peers", found.openblas != nullptr ? found.openblas->description()
                                                     : bench::Openblas::how_to_install()});
   table.add_row({"GPU", "this version has no GPU backend"});

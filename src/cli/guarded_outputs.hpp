@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Output buffers that notice what a contestant should not do: write outside them, or not
-// write at all.
+// Output buffers that notice writes outside of them and elements that nobody wrote.
 //
-// All groups lie in one piece of memory with guard bands before, between and after them, and
-// where rows are further apart than n, the gaps are guarded too. Everything is poisoned with
-// random bytes first.
+// All groups lie in one piece of memory with guard bands before, between and after them; where rows
+// are further apart than n, the gaps are guarded too. Random bytes poison everything first.
 #pragma once
 
 #include <cstddef>

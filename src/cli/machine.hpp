@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine as one device: its best instruction set, and what it measured as the rates of a
-// speed of light.
+// The machine as one device: its best instruction set, and its ceilings as rates.
 #pragma once
 
 #include "cpu/calibrate.hpp"

@@ -78,8 +78,7 @@ Finding VerifyCase::check(const Runner& runner, const RunProblem& run) {
   }
 }
 
-// An element that keeps its poison and, in a second run, the opposite poison was
-// written by neither.
+// An element that kept its poison, and in a second run the opposite poison, was never written.
 std::string VerifyCase::find_unwritten(const RunProblem& run) {
   const std::vector<std::size_t> suspects = outputs_.poisoned_elements();
   if (suspects.empty()) return {};

@@ -40,8 +40,7 @@ struct Finding {
 struct CaseOptions {
   InputFamily family = InputFamily::kExact;
   std::uint64_t seed = 0;
-  // Multiply-adds the oracle may spend on one output; beyond that it checks a sample
-  // of the elements.
+  // Multiply-adds the oracle may spend on one output; it checks a sample if there are more.
   std::int64_t oracle_steps_max = std::int64_t{1} << 25;
 };
 

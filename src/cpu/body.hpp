@@ -65,14 +65,21 @@ struct Kernels {
   float unit = 1.0f;
 };
 
+// A factor as a product of two floats: one too small for a single float keeps its precision, and any
+// other has `rest` = 1 and rounds as if there were no such thing.
+struct Factor {
+  float main = 1.0f;
+  float rest = 1.0f;
+};
+
 struct FinishArgs {
   const float* sums = nullptr;      // rows x kSumColumns
   int row_count = 0;
   int column_count = 0;             // columns of C to write, up to 32 (gemm) or 16 (dual)
   void* c = nullptr;                // first element of the tile in C
   std::int64_t c_stride_elements = 0;
-  float factor = 1.0f;
-  float factor_up = 1.0f;
+  Factor factor;
+  Factor factor_up;
   // Two-pass dual: the gate product, finished by the first pass, rows `gate_stride_elements` apart.
   const float* gate = nullptr;
   std::int64_t gate_stride_elements = 0;

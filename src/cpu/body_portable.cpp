@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "cpu/body.hpp"
+#include "cpu/columns.hpp"
 #include "cpu/finish.hpp"
 #include "nvfp4/e2m1.hpp"
 #include "nvfp4/e4m3.hpp"
@@ -73,9 +74,6 @@ std::int64_t pack_16_bit(const ActivationRows& rows, std::uint8_t* out) {
   }
   return kNoNan;
 }
-
-// The columns of a panel as one value; the compiler splits it into the registers it has.
-using Columns = float __attribute__((vector_size(kPanelColumns * sizeof(float))));
 
 struct BlockValues {
   Columns values[kBlockElements];

@@ -124,19 +124,21 @@ Loops loops(Isa isa) {
   return {};
 }
 
-// Far beyond the last cache, several times over where more than one of them is reported as one, but
-// never more than a quarter of the memory.
-std::int64_t read_bytes_total() {
+// Far beyond all caches together, but never more than a quarter of the memory.
+std::int64_t read_bytes_total(int thread_count) {
   const std::int64_t memory_bytes =
       static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-  const std::int64_t wanted = std::max(std::int64_t{128} << 20, 4 * caches().l3_bytes);
+  const Caches cached = caches();
+  const std::int64_t wanted =
+      std::max({std::int64_t{128} << 20, 4 * cached.l3_bytes, 8 * cached.l2_bytes * thread_count});
   return std::min(wanted, memory_bytes / 4);
 }
 
 double measure_read_gb_per_s(ReadFunction read, Pool& pool, double seconds) {
   constexpr std::int64_t kPageBytes = 4096;
   const int thread_count = pool.thread_count();
-  const std::int64_t slab_bytes = read_bytes_total() / thread_count / kPageBytes * kPageBytes;
+  const std::int64_t slab_bytes =
+      read_bytes_total(thread_count) / thread_count / kPageBytes * kPageBytes;
   const Pages pages(static_cast<std::size_t>(slab_bytes * thread_count));
   const auto slab = [&](int thread_index) { return pages.data() + thread_index * slab_bytes; };
   // Untouched pages all map to one page of zeros, and who touches a page decides where it lives.
@@ -146,8 +148,7 @@ double measure_read_gb_per_s(ReadFunction read, Pool& pool, double seconds) {
   double best = 0;
   for (int round = 0; round < 2 || !deadline.passed(); ++round) {
     for (const int stream_count : {1, 2, 4, 8}) {
-      // Not a multiple of the page size: streams one page apart would compete for the
-      // same cache sets.
+      // Not a multiple of the page size, or all streams would compete for the same cache sets.
       const std::int64_t stream_bytes =
           (slab_bytes / stream_count / kPageBytes - 1) * kPageBytes + 5 * kReadStepBytes;
       const double elapsed = time_together(pool, [&](int i) {
@@ -180,11 +181,13 @@ double measure_gop_per_s(const ComputeLoop& loop, Pool& pool, double seconds) {
   return best;
 }
 
-// A chain of dependent multiplies: the same cycles every time, whatever the memory does.
+// A chain of dependent multiplies: the same cycles every time, whatever the memory does. It takes
+// longer than a scheduler's time slice, a few milliseconds, or it would slip through between the
+// turns of other processes and find a busy machine quiet.
 void spin() {
   volatile std::uint64_t seed = 1;
   std::uint64_t value = seed;
-  for (int i = 0; i < 200'000; ++i) value = value * 6364136223846793005u + 1;
+  for (int i = 0; i < 4'000'000; ++i) value = value * 6364136223846793005u + 1;
   seed = value;
 }
 

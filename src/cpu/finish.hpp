@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The end of a tile: factors, SiLU and product in FP32, one rounding to the output type, the store.
 //
-// Written as plain loops over 16 columns that the compiler vectorises for whatever instruction set the
-// including body is compiled for. No step is contracted or reassociated, so all bodies agree bit for bit.
+// Written over the 16 columns of a panel for whatever instruction set the including body is compiled for.
+// No step is contracted or reassociated, so all bodies agree bit for bit.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 
 #include "cpu/body.hpp"
+#include "cpu/columns.hpp"
 #include "nvfp4/half.hpp"
 
 #if defined(__AVX2__)
@@ -20,34 +21,42 @@ namespace {
 
 // exp(-x) for x >= 0, within 2 ulp; below 2^-126 it is 0. Cody-Waite reduction, then the Taylor
 // polynomial of degree 7 on |r| <= ln(2)/2, whose remainder is under 2^-28 of the result.
-inline float exp_negative(float x) {
+inline void exp_negative(const Columns& x, Columns& out) {
+  constexpr float kFlushAbove = 87.3f;
   constexpr float kLog2E = 1.44269504f;
-  constexpr float kLn2High = 0.693359375f;      // 9 bits: n * kLn2High is exact
+  constexpr float kLn2High = 0.693359375f;  // 9 bits: n * kLn2High is exact
   constexpr float kLn2Low = -2.12194440e-4f;
-  constexpr float kRoundMagic = 12582912.0f;    // 1.5 * 2^23: adding it rounds to an integer
-  const float clamped = x < 87.3f ? x : 87.3f;
-  const float n = (clamped * -kLog2E + kRoundMagic) - kRoundMagic;
-  const float r = (-clamped - n * kLn2High) - n * kLn2Low;
-  float p = 1.0f / 5040.0f;
-  p = p * r + 1.0f / 720.0f;
+  constexpr float kRoundMagic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
+  const Columns limit = Columns{} + kFlushAbove;
+  const Columns clamped = x < limit ? x : limit;
+  const Columns n = (clamped * -kLog2E + kRoundMagic) - kRoundMagic;
+  const Columns r = (-clamped - n * kLn2High) - n * kLn2Low;
+  Columns p = r * (1.0f / 5040.0f) + 1.0f / 720.0f;
   p = p * r + 1.0f / 120.0f;
   p = p * r + 1.0f / 24.0f;
   p = p * r + 1.0f / 6.0f;
   p = p * r + 0.5f;
   p = p * r + 1.0f;
   p = p * r + 1.0f;
-  const std::uint32_t power_bits = static_cast<std::uint32_t>(static_cast<std::int32_t>(n) + 127)
-                                   << 23;
-  float power;
+  const IntColumns power_bits = (__builtin_convertvector(n, IntColumns) + 127) << 23;
+  Columns power;
   std::memcpy(&power, &power_bits, sizeof power);
-  return x < 87.3f ? p * power : 0.0f;
+  out = x < limit ? p * power : Columns{};
 }
 
 // g / (1 + exp(-g)) through exp(-|g|), which cannot overflow.
-inline float silu(float g) {
-  const float magnitude = g < 0.0f ? -g : g;
-  const float t = exp_negative(magnitude);
-  return g * (g < 0.0f ? t : 1.0f) / (1.0f + t);
+inline void silu(const Columns& g, Columns& out) {
+  const Columns one = Columns{} + 1.0f;
+  Columns t;
+  exp_negative(g < 0.0f ? -g : g, t);
+  out = g * (g < 0.0f ? t : one) / (one + t);
+}
+
+// 16 sums times the factor.
+inline void apply(const Factor& factor, const float* sums, Columns& out) {
+  Columns loaded;
+  std::memcpy(&loaded, sums, sizeof loaded);
+  out = loaded * factor.main * factor.rest;
 }
 
 template <Output output>
@@ -59,36 +68,39 @@ struct Stored<Output::kFp32> {
   using Type = float;
 };
 
-inline void round_16_fp16(const float* values, std::uint16_t* out) {
+inline void round_to_fp16(const Columns& values, std::uint16_t* out) {
 #if defined(__F16C__)
+  float floats[kPanelColumns];
+  std::memcpy(floats, &values, sizeof floats);
   for (int i = 0; i < kPanelColumns; i += 8) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i),
-                     _mm256_cvtps_ph(_mm256_loadu_ps(values + i), _MM_FROUND_TO_NEAREST_INT));
+                     _mm256_cvtps_ph(_mm256_loadu_ps(floats + i), _MM_FROUND_TO_NEAREST_INT));
   }
 #else
   for (int i = 0; i < kPanelColumns; ++i) out[i] = nvfp4::float_to_fp16(values[i]);
 #endif
 }
 
-// The same rounding as nvfp4::float_to_bf16, in a form that vectorises.
-inline void round_16_bf16(const float* values, std::uint16_t* out) {
-  for (int i = 0; i < kPanelColumns; ++i) {
-    std::uint32_t bits;
-    std::memcpy(&bits, values + i, sizeof bits);
-    const std::uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
-    const std::uint32_t quiet_nan = (bits >> 16 & 0x8000u) | nvfp4::kBf16QuietNan;
-    out[i] = static_cast<std::uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? quiet_nan : rounded);
-  }
+// The same rounding as nvfp4::float_to_bf16, 16 at a time.
+inline void round_to_bf16(const Columns& values, std::uint16_t* out) {
+  BitColumns bits;
+  std::memcpy(&bits, &values, sizeof bits);
+  const BitColumns rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
+  const BitColumns quiet_nan = (bits >> 16 & 0x8000u) | nvfp4::kBf16QuietNan;
+  const BitColumns is_nan = reinterpret_cast<BitColumns>((bits & 0x7fffffffu) > 0x7f800000u);
+  const BitColumns chosen = (is_nan & quiet_nan) | (~is_nan & rounded);
+  const HalfColumns halves = __builtin_convertvector(chosen, HalfColumns);
+  std::memcpy(out, &halves, sizeof halves);
 }
 
 template <Output output>
-inline void round_panel(const float* values, typename Stored<output>::Type* out) {
+inline void round_panel(const Columns& values, typename Stored<output>::Type* out) {
   if constexpr (output == Output::kFp32) {
-    std::memcpy(out, values, kPanelColumns * sizeof(float));
+    std::memcpy(out, &values, sizeof values);
   } else if constexpr (output == Output::kFp16) {
-    round_16_fp16(values, out);
+    round_to_fp16(values, out);
   } else {
-    round_16_bf16(values, out);
+    round_to_bf16(values, out);
   }
 }
 
@@ -134,19 +146,13 @@ void finish_gemm(const FinishArgs& args) {
   for (int row = 0; row < args.row_count; ++row) {
     alignas(64) typename Stored<output>::Type rounded[kSumColumns];
     for (int first = 0; first < args.column_count; first += kPanelColumns) {
-      alignas(64) float scaled[kPanelColumns];
-      const float* sums = args.sums + row * kSumColumns + first;
-      for (int i = 0; i < kPanelColumns; ++i) scaled[i] = sums[i] * args.factor;
-      round_panel<output>(scaled, rounded + first);
+      Columns product;
+      apply(args.factor, args.sums + row * kSumColumns + first, product);
+      round_panel<output>(product, rounded + first);
     }
     store(row, rounded);
   }
   end_streaming(args.streaming);
-}
-
-// silu(gate) * up for 16 columns.
-inline void gate_16(const float* gate, const float* up, float factor_up, float* out) {
-  for (int i = 0; i < kPanelColumns; ++i) out[i] = silu(gate[i]) * (up[i] * factor_up);
 }
 
 template <Output output>
@@ -154,12 +160,12 @@ void finish_dual(const FinishArgs& args) {
   const RowStore<output> store{args};
   for (int row = 0; row < args.row_count; ++row) {
     const float* sums = args.sums + row * kSumColumns;
-    alignas(64) float gate[kPanelColumns];
-    alignas(64) float gated[kPanelColumns];
     alignas(64) typename Stored<output>::Type rounded[kPanelColumns];
-    for (int i = 0; i < kPanelColumns; ++i) gate[i] = sums[i] * args.factor;
-    gate_16(gate, sums + kPanelColumns, args.factor_up, gated);
-    round_panel<output>(gated, rounded);
+    Columns gate, gated, up;
+    apply(args.factor, sums, gate);
+    apply(args.factor_up, sums + kPanelColumns, up);
+    silu(gate, gated);
+    round_panel<output>(gated * up, rounded);
     store(row, rounded);
   }
   end_streaming(args.streaming);
@@ -174,11 +180,11 @@ void finish_second_pass(const FinishArgs& args) {
     for (int first = 0; first < args.column_count; first += kPanelColumns) {
       const int left = args.column_count - first;
       const std::size_t count = static_cast<std::size_t>(left < kPanelColumns ? left : kPanelColumns);
-      alignas(64) float gate[kPanelColumns] = {};
-      alignas(64) float gated[kPanelColumns];
-      std::memcpy(gate, args.gate + row * args.gate_stride_elements + first, count * sizeof(float));
-      gate_16(gate, args.sums + row * kSumColumns + first, args.factor_up, gated);
-      round_panel<output>(gated, rounded + first);
+      Columns gate = {}, gated, up;
+      std::memcpy(&gate, args.gate + row * args.gate_stride_elements + first, count * sizeof(float));
+      apply(args.factor_up, args.sums + row * kSumColumns + first, up);
+      silu(gate, gated);
+      round_panel<output>(gated * up, rounded + first);
     }
     store(row, rounded);
   }

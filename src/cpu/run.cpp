@@ -10,6 +10,9 @@
 namespace thresher::cpu {
 namespace {
 
+// The unit is a power of two, so this rounds nothing.
+Factor in_units(Factor factor, float unit) { return {factor.main * unit, factor.rest}; }
+
 // Which product a pass computes. Fused dual and gemm need one pass.
 enum class Pass : std::uint8_t { kOnly, kGate, kUp };
 
@@ -188,8 +191,8 @@ void Runner::finish(const Unit& unit, Pass pass, const RowTile& tile, const floa
   FinishArgs args{.sums = sums,
                   .row_count = tile.row_count,
                   .column_count = static_cast<int>(columns),
-                  .factor = buffers.factor * kernels_.unit,
-                  .factor_up = buffers.factor_up * kernels_.unit,
+                  .factor = in_units(buffers.factor, kernels_.unit),
+                  .factor_up = in_units(buffers.factor_up, kernels_.unit),
                   .streaming = plan_.variant.store == Store::kStreaming};
   float* gate = reinterpret_cast<float*>(workspace_ + planned.gate_offset) +
                 tile.first_row * planned.n + column;

@@ -17,8 +17,8 @@ struct GroupBuffers {
   const PackedWeights* weights = nullptr;
   void* c = nullptr;
   std::int64_t c_stride_elements = 0;
-  float factor = 1.0f;     // alpha and global scales, without the kernels' unit
-  float factor_up = 1.0f;
+  Factor factor;  // alpha and global scales, without the kernels' unit
+  Factor factor_up;
 };
 
 // Where the first NaN activation scale stands, if there is one.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <mutex>
 
 #include "cpu/choose.hpp"
@@ -34,6 +35,12 @@ void check_thread_count(const Plan& plan, int thread_count) {
                           plan.state().cpu.thread_count, thread_count));
 }
 
+// A factor near or below the smallest normal float would lose bits; 2^100 of it goes into `rest`.
+cpu::Factor split_factor(double factor) {
+  if (std::abs(factor) >= 0x1p-80) return {.main = static_cast<float>(factor)};
+  return {.main = static_cast<float>(factor * 0x1p100), .rest = 0x1p-100f};
+}
+
 cpu::GroupBuffers buffers_of(const Group& group, Activations activations,
                              const GroupOperands& operands) {
   if (group.m == 0) return {};
@@ -46,8 +53,8 @@ cpu::GroupBuffers buffers_of(const Group& group, Activations activations,
           .weights = &weights,
           .c = operands.c,
           .c_stride_elements = c_stride(group, operands),
-          .factor = static_cast<float>(factors.gate),
-          .factor_up = static_cast<float>(factors.up)};
+          .factor = split_factor(factors.gate),
+          .factor_up = split_factor(factors.up)};
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ void write_header(const fs::path& folder) {
   std::error_code ignored;  // the stream below fails if the folder is missing
   fs::create_directories(path.parent_path(), ignored);
   std::ofstream stream(path, std::ios::binary);
-  if (!(stream << kContestantHeader) || !stream.flush()) {
+  if (!(stream << kContestantHeaders[0].text) || !stream.flush()) {
     throw Error(fmt::format("cannot write {}", path.string()));
   }
 }

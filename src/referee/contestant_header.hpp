@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The text of include/thresher/contestant.h, which travels inside the binary so that it can compile
-// contestants wherever it has been copied. The build system generates the definition.
+// contestants wherever it has been copied; cmake/embed_files.cmake writes the table.
 #pragma once
 
-namespace thresher::referee {
+namespace thresher {
 
-extern const char* const kContestantHeader;
+struct ContestantHeader {
+  const char* name;
+  const char* text;
+};
 
-}  // namespace thresher::referee
+extern const ContestantHeader kContestantHeaders[];
+extern const int kContestantHeaderCount;
+
+}  // namespace thresher

@@ -26,8 +26,7 @@ struct Rank {
 // The innermost rank that still covers `coverage_min`, or the outermost one if none does.
 Rank interval_rank(std::size_t sample_count, double coverage_min) {
   const double n = static_cast<double>(sample_count);
-  // P(Bin(n, 1/2) = i) for i = 0, 1, ...: as a logarithm, because 2^-n leaves double's
-  // range at 1075.
+  // P(Bin(n, 1/2) = i) for i = 0, 1, ...: as a logarithm, because double has no 2^-1075.
   double log_probability = -n * std::numbers::ln2;
   double below = std::exp(log_probability);  // P(Bin < 1)
   Rank rank{.index = 0, .coverage = std::max(0.0, 1 - 2 * below)};

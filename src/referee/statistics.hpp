@@ -22,8 +22,9 @@ struct MedianInterval {
 
 // The narrowest interval between the i-th smallest and the i-th largest sample whose coverage is at
 // least `coverage_min`. The true median lies outside only if fewer than i of n samples fall on one
-// side of it, and each falls on either side with probability 1/2: coverage = 1 - 2 P(Bin(n, 1/2) <
-// i). Samples must be independent and identically distributed for this to hold.
+// side of it, and each falls on either side with probability 1/2, so that
+//   coverage = 1 - 2 P(Bin(n, 1/2) < i).
+// Samples must be independent and identically distributed for this to hold.
 //
 // Few samples cannot promise much: below 6 even the whole range covers less than 95 %. The whole
 // range is returned then, with the coverage it really has (0.9375 for 5 samples, 0 for 1).

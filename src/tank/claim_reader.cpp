@@ -27,8 +27,9 @@ double geometric_middle(double low, double high) {
 std::optional<Claim> ClaimReader::read(const toml::node& node, std::string_view what) {
   if (const toml::table* table = node.as_table()) return read_range(*table, what);
   if (!node.is_number()) {
-    toml_.note(node, fmt::format("{} is {}; a number or a table with value, low and high is allowed",
-                                 what, describe_type(node)));
+    toml_.note(
+        node, fmt::format("{} is {}; a number or a table with value, low and high is allowed", what,
+                          describe_type(node)));
     return std::nullopt;
   }
   const std::optional<double> value = read_speedup(node, std::string(what));
@@ -84,7 +85,8 @@ std::map<std::string, Claim> ClaimReader::read_by_problem(const toml::node& node
   }
   for (const auto& [key, value] : *table) {
     if (suite) check_is_problem(key, *suite);
-    const std::optional<Claim> claim = read(value, fmt::format("the claim of {}", quote_value(key.str())));
+    const std::optional<Claim> claim =
+        read(value, fmt::format("the claim of {}", quote_value(key.str())));
     if (claim) claims.emplace(key.str(), *claim);
   }
   return claims;
@@ -94,8 +96,9 @@ void ClaimReader::check_is_problem(const toml::key& key, const Suite& suite) {
   std::vector<std::string> names;
   for (const Problem& problem : suite.problems) names.push_back(problem.name);
   if (std::find(names.begin(), names.end(), key.str()) != names.end()) return;
-  toml_.note(key.source().begin, fmt::format("{} is no problem of suite {}; it has {}",
-                                             quote_value(key.str()), suite.name, fmt::join(names, ", ")));
+  toml_.note(key.source().begin,
+             fmt::format("{} is no problem of suite {}; it has {}", quote_value(key.str()),
+                         suite.name, fmt::join(names, ", ")));
 }
 
 Claim geomean(const std::map<std::string, Claim>& claims) {

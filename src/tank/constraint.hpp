@@ -83,8 +83,8 @@ struct Loss {
   int round = 0;
   std::string suite;
   std::string champion_hash;
-  std::string reason;               // the verdict's
-  std::int64_t verdict_entry = 0;   // its id in the ledger
+  std::string reason;              // the verdict's
+  std::int64_t verdict_entry = 0;  // its id in the ledger
 };
 
 // What a loss teaches: these knobs do not beat this champion on this suite. Nothing if the pitch

@@ -76,8 +76,9 @@ class ConstraintReader {
     }
     read_knobs(table, constraint);
     if (constraint.backend.empty() && constraint.family.empty() && constraint.knobs.empty()) {
-      toml_.note(table, "the constraint has neither backend, family nor knobs; it would veto every "
-                        "pitch");
+      toml_.note(table,
+                 "the constraint has neither backend, family nor knobs; it would veto every "
+                 "pitch");
     }
     return constraint;
   }
@@ -130,8 +131,7 @@ std::vector<Constraint> builtin_constraints() {
   std::vector<Constraint> constraints;
   for (int i = 0; i < kBuiltinConstraintFileCount; ++i) {
     const BuiltinFile& file = kBuiltinConstraintFiles[i];
-    for (Constraint& constraint :
-         parse_constraints(file.text, fmt::format("{}.toml", file.name))) {
+    for (Constraint& constraint : parse_constraints(file.text, fmt::format("{}.toml", file.name))) {
       constraints.push_back(std::move(constraint));
     }
   }

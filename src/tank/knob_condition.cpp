@@ -80,9 +80,10 @@ bool holds(const Term& term, std::string_view value) {
 std::string fault_of_condition(std::string_view condition) {
   for (const std::string_view term : terms_of(condition)) {
     if (read_term(term)) continue;
-    return fmt::format("{:?} is no condition; such as '= sequence', '> 1', '!= 128 and != 256' or "
-                       "'not a multiple of 8' is allowed",
-                       condition);
+    return fmt::format(
+        "{:?} is no condition; such as '= sequence', '> 1', '!= 128 and != 256' or "
+        "'not a multiple of 8' is allowed",
+        condition);
   }
   return {};
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An entry's hash is the SHA-256 of the JSON array
 //   [previous_hash,id,time_utc,season,kind,source,data]
-// without spaces, `data` as it stands in the file: whoever has SQLite and SHA-256 can check the
-// chain.
+// without spaces, `data` as it stands in the file. Whoever has SQLite and SHA-256 can check it.
 #include "tank/ledger.hpp"
 
 #include <fmt/format.h>
@@ -10,6 +9,7 @@
 #include <chrono>
 #include <cmath>
 #include <ctime>
+#include <limits>
 
 #include "referee/sha256.hpp"
 #include "tank/ledger_file.hpp"
@@ -193,14 +193,13 @@ LedgerEntry Ledger::append(const std::string& season, const std::string& kind,
     const std::string data_text = canonical(data);
     Transaction transaction(state_->database, Transaction::Kind::kWrite);
     const LedgerEntry last = state_->last_entry();
+    if (last.id == std::numeric_limits<std::int64_t>::max()) throw Error("the last id is taken");
     entry.id = last.id + 1;
     entry.time_utc = time_utc_now();
     entry.previous_hash = last.hash;
     entry.hash = hash_of(entry, data_text);
     state_->insert(entry, data_text);
     transaction.commit();
-  } catch (const sqlite::Failure&) {
-    throw;
   } catch (const Error& error) {
     throw Error(fmt::format("cannot record the '{}' entry: {}", kind, error.what()));
   }

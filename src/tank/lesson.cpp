@@ -53,17 +53,16 @@ std::map<std::string, std::string> telling_knobs(const Pitch& pitch) {
 }  // namespace
 
 std::optional<Constraint> lesson_of(const Pitch& pitch, const Loss& loss) {
-  Constraint lesson{.id = fmt::format("{}_round{}_{}", loss.season, loss.round, pitch.name),
-                    .kind = ConstraintKind::kRegression,
-                    .claim = fmt::format("{} lost in round {}: {}.", pitch.name, loss.round,
-                                         loss.reason),
-                    .backend = pitch.backend,
-                    .origin = fmt::format("ledger entry {}, season {}", loss.verdict_entry,
-                                          loss.season),
-                    .scope = loss.suite,
-                    .expires = std::string(kExpiresWithChampion),
-                    .champion_hash = loss.champion_hash,
-                    .season = loss.season};
+  Constraint lesson{
+      .id = fmt::format("{}_round{}_{}", loss.season, loss.round, pitch.name),
+      .kind = ConstraintKind::kRegression,
+      .claim = fmt::format("{} lost in round {}: {}.", pitch.name, loss.round, loss.reason),
+      .backend = pitch.backend,
+      .origin = fmt::format("ledger entry {}, season {}", loss.verdict_entry, loss.season),
+      .scope = loss.suite,
+      .expires = std::string(kExpiresWithChampion),
+      .champion_hash = loss.champion_hash,
+      .season = loss.season};
   for (const auto& [knob, value] : telling_knobs(pitch)) lesson.knobs.emplace(knob, "= " + value);
   if (lesson.knobs.empty()) return std::nullopt;
   return lesson;

@@ -81,13 +81,13 @@ std::vector<std::string> pitch_file_faults(const fs::path& path) {
 
 Contestant contestant_against(const Pitch& pitch, const Contestant& champion) {
   Contestant contestant = pitch.contestant;
-  const bool lays_knobs =
-      contestant.kind == ContestantKind::kVariant && contestant.variant.empty();
+  const bool lays_knobs = contestant.kind == ContestantKind::kVariant && contestant.variant.empty();
   if (!lays_knobs) return contestant;
   if (champion.kind != ContestantKind::kVariant || champion.variant.empty()) {
-    throw Error(fmt::format("pitch '{}' lays its knobs over the champion's variant, and the "
-                            "champion '{}' is none; name a whole variant instead",
-                            pitch.name, champion.name));
+    throw Error(
+        fmt::format("pitch '{}' lays its knobs over the champion's variant, and the "
+                    "champion '{}' is none; name a whole variant instead",
+                    pitch.name, champion.name));
   }
   cpu::Variant variant = cpu::variant_from_name(champion.variant);
   for (const auto& [knob, value] : pitch.knobs) variant = cpu::with_knob(variant, knob, value);

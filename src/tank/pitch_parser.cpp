@@ -20,9 +20,10 @@ namespace thresher {
 namespace {
 
 constexpr std::array<std::string_view, 16> kPitchKeys = {
-    "name",   "title",      "author",   "suite",        "backend",   "family",
-    "claim",  "claim_by_problem",       "mechanism",    "bottleneck", "evidence",
-    "risk",   "complexity", "rollback", "new_evidence", "contestant"};
+    "name",       "title",      "author",       "suite",
+    "backend",    "family",     "claim",        "claim_by_problem",
+    "mechanism",  "bottleneck", "evidence",     "risk",
+    "complexity", "rollback",   "new_evidence", "contestant"};
 constexpr std::array<std::string_view, 3> kBackends = {"cpu", "gpu_sm90", "gpu_sm100"};
 constexpr std::array<std::string_view, 3> kLevels = {"low", "medium", "high"};
 
@@ -33,8 +34,8 @@ struct Needed {
 };
 constexpr Needed kName{"name", "it identifies the pitch in ledger and report, and names its file"};
 constexpr Needed kSuite{"suite", "it says which problems the claim is about"};
-constexpr Needed kMechanism{"mechanism",
-                            "it says why the contestant should be faster, so that a judge can doubt it"};
+constexpr Needed kMechanism{
+    "mechanism", "it says why the contestant should be faster, so that a judge can doubt it"};
 constexpr Needed kClaim{"claim",
                         "a predicted speedup is what the verdict is compared with, such as 1.2 or "
                         "{low = 1.1, high = 1.3}"};
@@ -93,9 +94,10 @@ class PitchReader {
 
   bool check_name(const toml::table& root, std::string_view key, std::string_view name) {
     if (is_name(name)) return true;
-    toml_.note(*root.get(key),
-               fmt::format("{} is not a name; 1 to 64 letters, digits, '_', '-' and '.' are allowed",
-                           quote_value(name)));
+    toml_.note(
+        *root.get(key),
+        fmt::format("{} is not a name; 1 to 64 letters, digits, '_', '-' and '.' are allowed",
+                    quote_value(name)));
     return false;
   }
 
@@ -120,8 +122,8 @@ class PitchReader {
                                        std::span<const std::string_view> words) {
     const std::optional<std::string> word = toml_.read_line(root, key);
     if (!word || std::find(words.begin(), words.end(), *word) != words.end()) return word;
-    toml_.note(*root.get(key),
-               fmt::format("{} = {} is none of {}", key, quote_value(*word), fmt::join(words, ", ")));
+    toml_.note(*root.get(key), fmt::format("{} = {} is none of {}", key, quote_value(*word),
+                                           fmt::join(words, ", ")));
     return std::nullopt;
   }
 

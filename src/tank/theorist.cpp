@@ -23,25 +23,18 @@ struct Clue {
   Bottleneck bottleneck;
 };
 // The particular before the general: an epilogue is stores although it is memory too.
-constexpr std::array<Clue, 19> kClues = {{{"epilogue", Bottleneck::kStores},
-                                          {"store", Bottleneck::kStores},
-                                          {"write", Bottleneck::kStores},
-                                          {"balance", Bottleneck::kBalance},
-                                          {"idle", Bottleneck::kBalance},
-                                          {"barrier", Bottleneck::kBalance},
-                                          {"quanti", Bottleneck::kBalance},
-                                          {"schedule", Bottleneck::kBalance},
-                                          {"stream", Bottleneck::kBalance},
-                                          {"parallel", Bottleneck::kBalance},
-                                          {"padding", Bottleneck::kPadding},
-                                          {"waste", Bottleneck::kPadding},
-                                          {"tile", Bottleneck::kPadding},
-                                          {"bandwidth", Bottleneck::kMemory},
-                                          {"memory", Bottleneck::kMemory},
-                                          {"latency", Bottleneck::kMemory},
-                                          {"cache", Bottleneck::kMemory},
-                                          {"prefetch", Bottleneck::kMemory},
-                                          {"stages", Bottleneck::kMemory}}};
+constexpr std::array<Clue, 21> kClues = {
+    {{"epilogue", Bottleneck::kStores}, {"store", Bottleneck::kStores},
+     {"write", Bottleneck::kStores},    {"decod", Bottleneck::kPadding},
+     {"balance", Bottleneck::kBalance}, {"idle", Bottleneck::kBalance},
+     {"wait", Bottleneck::kBalance},    {"barrier", Bottleneck::kBalance},
+     {"quanti", Bottleneck::kBalance},  {"schedule", Bottleneck::kBalance},
+     {"stream", Bottleneck::kBalance},  {"parallel", Bottleneck::kBalance},
+     {"padding", Bottleneck::kPadding}, {"waste", Bottleneck::kPadding},
+     {"tile", Bottleneck::kPadding},    {"bandwidth", Bottleneck::kMemory},
+     {"memory", Bottleneck::kMemory},   {"latency", Bottleneck::kMemory},
+     {"cache", Bottleneck::kMemory},    {"prefetch", Bottleneck::kMemory},
+     {"stages", Bottleneck::kMemory}}};
 
 constexpr std::array<const char*, 5> kNames = {"stores", "idle threads", "padding and decoding",
                                                "memory", "everything above the speed of light"};

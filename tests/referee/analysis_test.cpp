@@ -143,6 +143,13 @@ TEST(Decide, AsksEveryProblemToBeSurelyNotMuchSlower) {
   EXPECT_EQ(broken.reason, "p2: 0.942x, at most 0.955x; 0.971x is allowed");
 }
 
+TEST(Decide, AsksForNoRoundsAfterARejectionWhateverElseIsOpen) {
+  const Verdict verdict = decide(scattered({-0.09, 0.11}, 0.02), {}, kFiveRounds);
+  EXPECT_EQ(verdict.kind, VerdictKind::kRejected) << verdict.reason;
+  EXPECT_EQ(verdict.reason.substr(0, 3), "p0:");  // the gain of 1 % is open
+  EXPECT_EQ(verdict.estimate->more_rounds_needed, 0);
+}
+
 // A problem 1.3 % beyond the line, uncertain by 1 %: enough to reject it alone, t(4) of 95 %, but
 // not as one of twenty, t(4) of 99.75 %.
 TEST(Decide, SharesTheErrorOfRejectingAmongProblems) {

@@ -65,7 +65,9 @@ TEST(Cases, ATinySuiteStillHasHiddenProblems) {
   suite.problems.push_back(make_problem({1}, 1, 16));
   Random random(3);
   for (const Case& one : correctness_cases(suite, random)) {
-    if (one.hidden) EXPECT_NE(one.problem.groups, suite.problems[0].groups);
+    if (one.hidden) {
+      EXPECT_NE(one.problem.groups, suite.problems[0].groups);
+    }
   }
 }
 

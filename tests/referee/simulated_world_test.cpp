@@ -112,6 +112,8 @@ TEST(SimulatedMatch, DrawsLuckPerProcessAndProblem) {
     EXPECT_NEAR(block_log_ratio(round.match[1]), first, 1e-12);  // the same processes
     EXPECT_NE(block_log_ratio(round.match[3]), first);           // another problem
     EXPECT_EQ(round.match[0].a_ns[0], round.same[0].a_ns[0]);    // one champion per round
+    EXPECT_NE(block_log_ratio(round.same[0]), 0);                // its copy has luck of its own
+    EXPECT_NE(block_log_ratio(round.slowed[0]), std::log(0.9));  // and so has the slowed one
   }
   const RoundMean luck = mean_of_rounds(round_values(samples).problems[0].log_ratio);
   EXPECT_NEAR(luck.sd, 0.005 * std::sqrt(2), 4 * 0.005 / std::sqrt(300));

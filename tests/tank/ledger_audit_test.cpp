@@ -2,6 +2,7 @@
 // Somebody drops the triggers and rewrites history. The audit finds it.
 #include <gtest/gtest.h>
 
+#include "nvfp4/error_message.hpp"
 #include "tank/ledger.hpp"
 #include "tank/raw_sqlite.hpp"
 #include "tank/scratch_folder.hpp"
@@ -89,6 +90,21 @@ TEST(LedgerAudit, FindsAddedEntries) {
       fault_after("INSERT INTO entries SELECT -3, time_utc, season, kind, source, hash, hash, "
                   "data FROM entries WHERE id = 10;"),
       "entry 1 is missing: entry -3 follows entry 0");
+}
+
+TEST(LedgerAudit, SurvivesTheLargestId) {
+  const ScratchFolder folder;
+  Ledger(folder / "ledger.db").append("s", "k", "measured", {{"n", 1}});
+  ASSERT_EQ(raw_sql(folder / "ledger.db",
+                    std::string(kDropGuards) + "UPDATE entries SET id = 9223372036854775807"),
+            "ok");
+  Ledger ledger(folder / "ledger.db");
+  EXPECT_EQ(ledger.audit().first_fault,
+            "entry 1 is missing: entry 9223372036854775807 follows entry 0");
+  EXPECT_EQ(nvfp4::error_message([&] {
+              ledger.append("s", "k", "measured", {{"n", 2}});
+            }),
+            "cannot record the 'k' entry: the last id is taken");
 }
 
 TEST(LedgerAudit, FindsDroppedOrWeakenedGuards) {

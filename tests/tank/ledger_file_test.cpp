@@ -9,8 +9,11 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <csignal>
 #include <fstream>
+#include <memory>
+#include <thread>
 
 #include "nvfp4/error_message.hpp"
 #include "tank/child.hpp"
@@ -139,6 +142,23 @@ TEST(LedgerFile, FindsThatTheEndIsCutOff) {
   EXPECT_NE(complaint_about(path).find("it is no ledger"), std::string::npos);
 }
 
+// What a kill right after creation leaves: a ledger that is not yet in WAL mode.
+TEST(LedgerFile, WaitsToSwitchToWal) {
+  const ScratchFolder folder;
+  const fs::path path = folder / "ledger.db";
+  Ledger(path).append("s", "k", "measured", {{"n", 1}});
+  ASSERT_EQ(raw_sql(path, "PRAGMA journal_mode = DELETE"), "ok");
+  const sqlite::Database other(path, std::chrono::milliseconds(0));
+  auto lock = std::make_unique<sqlite::Transaction>(other, sqlite::Transaction::Kind::kWrite);
+  std::thread release([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    lock.reset();
+  });
+  EXPECT_EQ(complaint_about(path), "no error");
+  release.join();
+  EXPECT_EQ(other.query_text("PRAGMA journal_mode"), "wal");
+}
+
 // For root every place is writable, so the child becomes nobody first.
 TEST(LedgerFile, SaysWhenItMayNotWrite) {
   const ScratchFolder folder;
@@ -165,7 +185,8 @@ TEST(LedgerFile, SaysWhenItMayNotWrite) {
   EXPECT_EQ(as_nobody(fs::perms{0644}, deeper),
             "ledger '" + deeper.string() +
                 "': cannot make its folder: Permission denied; choose another place");
-  fs::permissions(folder.path(), fs::perms{0755});
+  fs::permissions(folder.path(), fs::perms{0777});
+  EXPECT_EQ(as_nobody(fs::perms{0444}, path), "ledger '" + path.string() + "'" + advice);
   EXPECT_TRUE(Ledger(path).audit().ok);
 }
 
@@ -204,7 +225,7 @@ TEST(LedgerFile, LosesNothingWhenFilesMayNotGrow) {
         };
         write_all(fd, error_message([&] { write_all(fd, fill_up(path, lift_limit)); }));
       }).output();
-  EXPECT_EQ(complaint, "ledger '" + path.string() +
+  EXPECT_EQ(complaint, "cannot record the 'k' entry: ledger '" + path.string() +
                            "': the disk cannot be read or written; look at its free space, "
                            "quota and health, then try again. What was recorded before is safe"
                            "no error");
@@ -228,7 +249,7 @@ TEST(LedgerFile, LosesNothingWhenTheDiskIsFull) {
         write_all(fd, error_message([&] { write_all(fd, fill_up(path, drop_ballast)); }));
       }).output();
   if (complaint == "no mount") GTEST_SKIP() << "needs the right to mount a file system";
-  EXPECT_EQ(complaint, "ledger '" + path.string() +
+  EXPECT_EQ(complaint, "cannot record the 'k' entry: ledger '" + path.string() +
                            "': the disk is full; make room, then try again. What was recorded "
                            "before is safeno error");
 }

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// thresher constraints: what vetoes pitches, where each comes from, and whether it still binds.
+#include "tank/constraint.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
+#include "cli/ledger_path.hpp"
+#include "cli/table.hpp"
+#include "cpu/features.hpp"
+
+namespace thresher::cli {
+namespace {
+
+struct ConstraintsOptions {
+  std::filesystem::path ledger;
+  bool ledger_named = false;  // and so must be there
+  bool json = false;
+};
+
+struct Listing {
+  std::vector<Constraint> constraints;
+  ConstraintContext context;
+};
+
+std::string text_of(const nlohmann::json& data, const char* name) {
+  const auto found = data.find(name);
+  return found != data.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// Where the last season played here stands.
+ConstraintContext context_of(const Ledger& ledger) {
+  ConstraintContext context{.device = cpu::cpu_model()};
+  for (const LedgerEntry& entry : ledger.entries({}, "season")) {
+    if (entry.source != "measured") continue;
+    context.season = entry.season;
+    context.suite = text_of(entry.data, "suite");
+    context.champion_hash = text_of(entry.data, "champion_hash");
+  }
+  for (const LedgerEntry& entry : ledger.entries(context.season, "champion")) {
+    if (entry.source == "measured") context.champion_hash = text_of(entry.data, "champion_hash");
+  }
+  return context;
+}
+
+Listing list_constraints(const ConstraintsOptions& options) {
+  Listing listing{builtin_constraints(), {.device = cpu::cpu_model()}};
+  if (!options.ledger_named && !std::filesystem::exists(options.ledger)) return listing;
+  const Ledger ledger = open_existing_ledger(options.ledger);
+  listing.context = context_of(ledger);
+  for (Constraint& learned : learned_constraints(ledger)) {
+    listing.constraints.push_back(std::move(learned));
+  }
+  return listing;
+}
+
+nlohmann::json to_json(const Constraint& constraint, const ConstraintContext& context) {
+  nlohmann::json object = constraint_entry(constraint);
+  const std::string why = why_inactive(constraint, context);
+  object["active"] = why.empty();
+  object["why_inactive"] = why;
+  object["reported"] = constraint.reported;
+  return object;
+}
+
+void print_constraint(const Constraint& constraint, const ConstraintContext& context) {
+  const std::string why = why_inactive(constraint, context);
+  fmt::print("{}\n", constraint.id);
+  Table table({{""}, {""}});
+  table.add_row({"  claims", constraint.claim});
+  table.add_row({"  vetoes", describe_predicate(constraint)});
+  table.add_row({"  source", constraint.origin});
+  table.add_row({"  kind", fmt::format("{}; speaks of {}; expires: {}", to_string(constraint.kind),
+                                       constraint.scope.empty() ? "everything" : constraint.scope,
+                                       constraint.expires)});
+  table.add_row({"  state", why.empty() ? Cell("active", Tone::kGood) : Cell(why, Tone::kDim)});
+  print(table);
+}
+
+int run_constraints(const ConstraintsOptions& options) {
+  const Listing listing = list_constraints(options);
+  nlohmann::json list = nlohmann::json::array();
+  for (const Constraint& constraint : listing.constraints) {
+    if (options.json) {
+      list.push_back(to_json(constraint, listing.context));
+    } else {
+      if (&constraint != &listing.constraints.front()) fmt::print("\n");
+      print_constraint(constraint, listing.context);
+    }
+  }
+  if (options.json) fmt::print("{}\n", nlohmann::json{{"constraints", std::move(list)}}.dump());
+  return kExitOk;
+}
+
+}  // namespace
+
+Command add_constraints(CLI::App& app) {
+  const auto options = std::make_shared<ConstraintsOptions>();
+  CLI::App* command = app.add_subcommand(
+      "constraints", "List what vetoes pitches: facts, rules, and what the ledger has learned");
+  add_ledger_option(*command, options->ledger);
+  command->add_flag("--json", options->json, "Print one JSON object");
+  return {command, [options, command] {
+            options->ledger_named = command->count("--ledger") > 0;
+            return run_constraints(*options);
+          }};
+}
+
+}  // namespace thresher::cli

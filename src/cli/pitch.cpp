@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// thresher pitch check: would these pitches be let into a round, and if not, what is missing?
+#include "tank/pitch.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
+#include "cli/progress.hpp"
+#include "cli/table.hpp"
+#include "referee/match.hpp"
+#include "tank/baseline.hpp"
+#include "tank/constraint.hpp"
+
+namespace thresher::cli {
+namespace {
+
+struct PitchOptions {
+  std::vector<std::string> files;
+  bool run = false;
+  thresher::MatchOptions match;
+  bool json = false;
+};
+
+struct CheckedPitch {
+  std::string file;
+  std::vector<std::string> faults;
+  std::optional<Pitch> pitch;  // without faults; its contestant is the one that would run
+  std::optional<Veto> veto;
+  std::optional<Verdict> verdict;  // with --run
+
+  bool ok() const {
+    return pitch && !veto && (!verdict || verdict->kind == VerdictKind::kAccepted);
+  }
+};
+
+std::vector<std::string> faults_of(const std::string& file) {
+  try {
+    return pitch_file_faults(file);
+  } catch (const Error& error) {  // it cannot be read
+    return {error.what()};
+  }
+}
+
+// Against the baseline, which is the champion of a season that has not begun.
+CheckedPitch check_file(const std::string& file, const PitchOptions& options) {
+  CheckedPitch checked{.file = file, .faults = faults_of(file)};
+  if (!checked.faults.empty()) return checked;
+  Pitch pitch = load_pitch(file);
+  const Suite suite = load_suite(pitch.suite);
+  if (pitch.backend == "cpu") pitch.contestant = contestant_against(pitch, cpu_baseline(suite));
+  checked.veto = find_veto(pitch, builtin_constraints(), {.suite = suite.name});
+  if (options.run && !checked.veto) {
+    Progress progress(3);
+    thresher::MatchOptions match = options.match;
+    match.progress = [&](const std::string& step) { progress.begin_step(step); };
+    checked.verdict = check_contestant(pitch.contestant, suite, match);
+    progress.clear();
+  }
+  checked.pitch = std::move(pitch);
+  return checked;
+}
+
+std::string describe(const Claim& claim) {
+  if (claim.low == claim.high) return fmt::format("{:.2f}x", claim.value);
+  return fmt::format("{:.2f}x, from {:.2f}x to {:.2f}x", claim.value, claim.low, claim.high);
+}
+
+std::string describe_contestant(const Pitch& pitch) {
+  if (!pitch.knobs.empty()) {
+    std::string knobs;
+    for (const auto& [knob, value] : pitch.knobs) {
+      knobs += fmt::format("{}{} = {}", knobs.empty() ? "" : ", ", knob, value);
+    }
+    return "the champion's variant with " + knobs;
+  }
+  const Contestant& contestant = pitch.contestant;
+  switch (contestant.kind) {
+    case ContestantKind::kLibrary:
+      return contestant.source.string();
+    case ContestantKind::kCommand:
+      return fmt::to_string(fmt::join(contestant.command, " "));
+    case ContestantKind::kVariant:
+      break;
+  }
+  return contestant.variant;
+}
+
+std::string on_one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+void print_pitch(const CheckedPitch& checked) {
+  const Pitch& pitch = *checked.pitch;
+  fmt::print("{}: {}\n", checked.file, checked.ok() ? "a complete pitch" : "would not be let in");
+  Table table({{""}, {""}});
+  table.add_row({"  pitch", fmt::format("{}: {}", pitch.name, pitch.title)});
+  table.add_row({"  claims", fmt::format("{} on suite {}, backend {}", describe(pitch.claim),
+                                         pitch.suite, pitch.backend)});
+  for (const auto& [problem, claim] : pitch.claim_by_problem) {
+    table.add_row({"", fmt::format("{} on {}", describe(claim), problem)});
+  }
+  table.add_row({"  runs", describe_contestant(pitch)});
+  table.add_row({"  because", on_one_line(pitch.mechanism)});
+  if (checked.veto) {
+    table.add_row(
+        {"  veto",
+         Cell(fmt::format("{}: {}", checked.veto->constraint, checked.veto->reason), Tone::kBad)});
+  }
+  if (checked.verdict) {
+    const bool right = checked.verdict->kind == VerdictKind::kAccepted;
+    table.add_row(
+        {"  referee", right ? Cell(checked.verdict->reason, Tone::kGood)
+                            : Cell(fmt::format("{} ({}): {}", to_string(checked.verdict->kind),
+                                               checked.verdict->check, checked.verdict->reason),
+                                   Tone::kBad)});
+  }
+  print(table);
+}
+
+void print_checked(const CheckedPitch& checked) {
+  if (checked.pitch) return print_pitch(checked);
+  fmt::print("{}: {} {}\n", checked.file, checked.faults.size(),
+             checked.faults.size() == 1 ? "fault" : "faults");
+  for (const std::string& fault : checked.faults) fmt::print("  {}\n", fault);
+}
+
+nlohmann::json to_json(const CheckedPitch& checked) {
+  nlohmann::json object = {{"file", checked.file}, {"ok", checked.ok()}, {"faults", checked.faults},
+                           {"pitch", nullptr},     {"veto", nullptr},    {"verdict", nullptr}};
+  if (checked.pitch) object["pitch"] = pitch_entry(*checked.pitch);
+  if (checked.veto) {
+    object["veto"] = {{"constraint", checked.veto->constraint}, {"reason", checked.veto->reason}};
+  }
+  if (checked.verdict) {
+    object["verdict"] = {{"kind", to_string(checked.verdict->kind)},
+                         {"check", checked.verdict->check},
+                         {"reason", checked.verdict->reason}};
+  }
+  return object;
+}
+
+int run_check(const PitchOptions& options) {
+  nlohmann::json list = nlohmann::json::array();
+  bool all_ok = true;
+  for (const std::string& file : options.files) {
+    const CheckedPitch checked = check_file(file, options);
+    all_ok = all_ok && checked.ok();
+    if (options.json) {
+      list.push_back(to_json(checked));
+    } else {
+      print_checked(checked);
+    }
+  }
+  if (options.json) fmt::print("{}\n", nlohmann::json{{"pitches", std::move(list)}}.dump());
+  return all_ok ? kExitOk : kExitFailure;
+}
+
+}  // namespace
+
+Command add_pitch(CLI::App& app) {
+  const auto options = std::make_shared<PitchOptions>();
+  CLI::App* command = app.add_subcommand("pitch", "Pitch files (docs/pitches.md)");
+  command->require_subcommand(1);
+  CLI::App* check = command->add_subcommand(
+      "check",
+      "Say what a pitch claims and runs, or what it lacks; exit code 1 if it lacks anything");
+  check->add_option("files", options->files, "Pitch files")->required();
+  check->add_flag("--run", options->run, "Also build it, run it and check that it is right");
+  check
+      ->add_option("--call-seconds", options->match.call_timeout_seconds,
+                   "With --run: longest time of one call")
+      ->check(CLI::Range(0.01, 3600.0))
+      ->capture_default_str();
+  check->add_option("--seconds", options->match.seconds_max, "With --run: longest time per pitch")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->capture_default_str();
+  check->add_flag("--json", options->json, "Print one JSON object");
+  return {command, [options] { return run_check(*options); }};
+}
+
+}  // namespace thresher::cli

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/scoreboard_report.hpp"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "cli/table.hpp"
+
+namespace thresher::cli {
+namespace {
+
+Tone tone_of(const std::string& verdict) {
+  if (verdict == "accepted") return Tone::kGood;
+  if (verdict == "rejected" || verdict == "wrong" || verdict == "invalid") return Tone::kBad;
+  return Tone::kDim;
+}
+
+// "1.10x", "1.50 to 1.80x", or nothing.
+std::string claim_text(const Range& range) {
+  if (range.low && range.high && *range.low < *range.high) {
+    return fmt::format("{:.2f} to {:.2f}x", *range.low, *range.high);
+  }
+  return range.value ? fmt::format("{:.2f}x", *range.value) : "";
+}
+
+std::string measured_text(const Range& range) {
+  if (!range.value) return "";
+  if (!range.low || !range.high) return fmt::format("{:.3f}x", *range.value);
+  return fmt::format("{:.3f}x ({:.3f} to {:.3f})", *range.value, *range.low, *range.high);
+}
+
+void print_rows(const Scoreboard& board) {
+  Table table({{"round", Align::kRight},
+               {"pitch"},
+               {"claimed", Align::kRight},
+               {"panel", Align::kRight},
+               {board.reported ? "reported" : "measured (95 %)", Align::kRight},
+               {"verdict"}});
+  for (const ScoreboardRow& row : board.rows) {
+    const std::string panel = row.predicted.value ? fmt::format("{:.2f}x", *row.predicted.value)
+                                                  : claim_text(row.predicted);
+    table.add_row({fmt::format("{}", row.round), row.pitch + (row.control ? " (control)" : ""),
+                   claim_text(row.claimed), panel, measured_text(row.measured),
+                   Cell(row.verdict, tone_of(row.verdict))});
+  }
+  print(table);
+}
+
+void print_credibilities(const std::vector<CredibilityRow>& rows, bool reported) {
+  std::set<std::string> sharks;
+  for (const CredibilityRow& row : rows) {
+    for (const auto& [shark, weight] : row.weights) sharks.insert(shark);
+  }
+  std::vector<Column> columns{{"after round", Align::kRight}};
+  for (const std::string& shark : sharks) columns.push_back({shark, Align::kRight});
+  if (!reported) columns.push_back({"count as", Align::kRight});
+  Table table(std::move(columns));
+  for (const CredibilityRow& row : rows) {
+    std::vector<Cell> cells{Cell(fmt::format("{}", row.round))};
+    for (const std::string& shark : sharks) {
+      const auto found = row.weights.find(shark);
+      cells.emplace_back(found == row.weights.end() ? ""
+                                                    : fmt::format("{:.0f} %", 100 * found->second));
+    }
+    if (reported) {
+      table.add_row(std::move(cells));
+      continue;
+    }
+    cells.push_back(row.effective_judges ? Cell(fmt::format("{:.1f} judges", *row.effective_judges))
+                                         : Cell("too few pitches to say", Tone::kDim));
+    table.add_row(std::move(cells));
+  }
+  fmt::print("\nCredibility of the sharks{}\n",
+             reported ? ", had our rules been theirs: computed from what they reported" : "");
+  print(table);
+}
+
+void print_wrong_sheets(const Scoreboard& board) {
+  fmt::print("\nScore sheets that do not add up: {} of {}\n", board.wrong_sheets.size(),
+             board.sheet_count);
+  Table table({{"round", Align::kRight},
+               {"shark"},
+               {"pitch"},
+               {"on the sheet", Align::kRight},
+               {"is", Align::kRight}});
+  const auto points = [](const std::optional<double>& value) {
+    return value ? fmt::format("{:.2f}", *value) : std::string();
+  };
+  for (const WrongSheet& sheet : board.wrong_sheets) {
+    table.add_row({fmt::format("{}", sheet.round), sheet.shark, sheet.pitch, points(sheet.on_sheet),
+                   Cell(points(sheet.recomputed), Tone::kBad)});
+  }
+  print(table);
+}
+
+}  // namespace
+
+void print_scoreboard(const Scoreboard& board) {
+  fmt::print("Season {}{}{}\n", board.season,
+             board.suite.empty() ? "" : fmt::format(", suite {}", board.suite),
+             board.reported ? " (reported by others, not measured here)" : "");
+  print_rows(board);
+  if (!board.champion.empty()) fmt::print("\nChampion: {}\n", board.champion);
+  if (board.veto_count > 0) {
+    fmt::print(
+        "{} of the pitches met a constraint; 'thresher ledger show --season {} --kind veto' "
+        "says which\n",
+        board.veto_count, board.season);
+  }
+  if (!board.credibilities.empty()) print_credibilities(board.credibilities, board.reported);
+  if (!board.wrong_sheets.empty()) print_wrong_sheets(board);
+  for (const std::string& line : board.findings) fmt::print("\n{}\n", line);
+}
+
+}  // namespace thresher::cli

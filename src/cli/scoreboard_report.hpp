@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// A scoreboard as tables for people.
+#pragma once
+
+#include "tank/scoreboard.hpp"
+
+namespace thresher::cli {
+
+void print_scoreboard(const Scoreboard& board);
+
+}  // namespace thresher::cli

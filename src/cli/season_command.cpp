@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/season_command.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <random>
+
+#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
+#include "cli/ledger_path.hpp"
+#include "cli/machine.hpp"
+#include "cli/scoreboard_report.hpp"
+#include "cli/selection.hpp"
+#include "cli/terminal.hpp"
+#include "cpu/calibrate.hpp"
+#include "cpu/features.hpp"
+#include "referee/json.hpp"
+#include "tank/baseline.hpp"
+#include "tank/time_profile.hpp"
+#include "tank/vote_file.hpp"
+
+namespace thresher::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kCalibrationSeconds = 0.6;
+constexpr double kPilotSeconds = 4;
+constexpr double kPilotShare = 0.25;  // of a season's time
+constexpr std::size_t kLineWidth = 99;
+
+// One line on stderr that changes on a terminal, and a line each elsewhere.
+class Ticker {
+ public:
+  void show(const std::string& what) {
+    const std::string line = what.substr(0, kLineWidth);
+    fmt::print(stderr, on_terminal_ ? "\r\033[K{}" : "{}\n", line);
+    std::fflush(stderr);
+  }
+  ~Ticker() {
+    if (on_terminal_) fmt::print(stderr, "\r\033[K");
+  }
+
+ private:
+  const bool on_terminal_ = is_terminal(stderr);
+};
+
+std::vector<fs::path> pitch_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().extension() == ".toml") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+// The pitches that ship with the project lie in its checkout: here, or above the binary.
+std::vector<fs::path> shipped_pitches() {
+  std::error_code error;
+  std::vector<fs::path> places{fs::current_path(error)};
+  for (fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
+       folder.has_relative_path(); folder = folder.parent_path()) {
+    places.push_back(folder);
+  }
+  for (const fs::path& place : places) {
+    std::vector<fs::path> files = pitch_files(place / "pitches");
+    if (!files.empty()) return files;
+  }
+  throw UsageError("there is no folder 'pitches' here; name pitch files or their folder");
+}
+
+std::vector<Pitch> load_pitches(const std::vector<fs::path>& arguments) {
+  std::vector<Pitch> pitches;
+  for (const fs::path& argument : arguments) {
+    if (!fs::is_directory(argument)) {
+      pitches.push_back(load_pitch(argument));
+      continue;
+    }
+    for (const fs::path& file : pitch_files(argument)) pitches.push_back(load_pitch(file));
+  }
+  return pitches;
+}
+
+// "2026-04-01-a", then b, c ...
+std::string new_name(const Ledger& ledger) {
+  const std::vector<std::string> taken = ledger.seasons();
+  const std::string day = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
+  for (std::size_t i = 0;; ++i) {
+    const std::string name =
+        fmt::format("{}-{}", day, std::string(i / 26 + 1, static_cast<char>('a' + i % 26)));
+    if (std::find(taken.begin(), taken.end(), name) == taken.end()) return name;
+  }
+}
+
+std::string season_name(const SeasonOptions& options, const Ledger& ledger) {
+  if (!options.season.empty()) return options.season;
+  if (!options.resume) return new_name(ledger);
+  const std::string open = unfinished_season(ledger);
+  if (open.empty()) throw UsageError("no season is unfinished; start one without --resume");
+  return open;
+}
+
+// A short season on two cores has time for short matches only; the verdict may be "unclear" then.
+void set_matches(SeasonRules& rules, const SeasonOptions& options) {
+  rules.match.seconds_max = options.match_seconds;
+  rules.match.blocks_per_problem = 2;
+  rules.match.analysis = {.rounds_min = 4, .rounds_max = 12};
+  rules.pilot = rules.match;
+  rules.pilot.seconds_max = std::min(kPilotSeconds, options.match_seconds);
+  rules.pilot.blocks_per_problem = 1;
+  rules.pilot.analysis = {.rounds_min = 2, .rounds_max = 2};
+  rules.pilot_seconds_max = kPilotShare * options.seconds;
+}
+
+Contestant starting_champion(const SeasonOptions& options, const Suite& suite) {
+  if (options.champion.empty()) return cpu_baseline(suite);
+  check_variant_names({options.champion});
+  return {.kind = ContestantKind::kVariant, .name = options.champion, .variant = options.champion};
+}
+
+void start_here(const SeasonOptions& options, SeasonSetup& setup) {
+  SeasonRules& rules = setup.rules;
+  rules.suite = load_named_suite(options.suite);
+  rules.rubric = rubric_by_name(options.rubric);
+  rules.match.thread_count =
+      options.thread_count > 0 ? options.thread_count : cpu::usable_core_count();
+  setup.champion = starting_champion(options, rules.suite);
+  setup.rates = machine_rates(
+      cpu::measure_ceilings(best_isa(), rules.match.thread_count, kCalibrationSeconds));
+  for (const ProblemProfile& one :
+       profile(rules.suite, setup.champion.variant, rules.match.thread_count, setup.rates)) {
+    setup.champion_us[one.problem] = one.us;
+  }
+  setup.seed = options.seed != 0 ? options.seed : std::random_device{}();
+  setup.environment = {{"cpu", cpu::cpu_model()},
+                       {"cores", cpu::usable_core_count()},
+                       {"version", THRESHER_VERSION},
+                       {"suite_argument", options.suite}};
+}
+
+// The rules of a season are those it was started with.
+void go_on(const SeasonRecord& record, SeasonSetup& setup) {
+  const nlohmann::json& start = record.start;
+  setup.rules.suite =
+      load_named_suite(start.at("environment").value("suite_argument", start.at("suite")));
+  setup.rules.rubric = start.at("rubric").get<Rubric>();
+  setup.rules.terms = start.at("terms").get<DealTerms>();
+  setup.rules.match.thread_count = start.at("threads");
+}
+
+std::vector<std::string> findings_on(const Contestant& champion, const SeasonSetup& setup,
+                                     const MachineRates& rates) {
+  if (champion.kind != ContestantKind::kVariant) {
+    return {fmt::format("'{}' is foreign code: its time cannot be taken apart from here",
+                        champion.name)};
+  }
+  const int threads = setup.rules.match.thread_count;
+  std::vector<std::string> findings;
+  for (const ProblemProfile& one : profile(setup.rules.suite, champion.variant, threads, rates)) {
+    findings.push_back(finding(one, threads));
+  }
+  return findings;
+}
+
+}  // namespace
+
+void add_season_options(CLI::App& command, SeasonOptions& options) {
+  command.add_option("--votes", options.votes, "Ballots of people or agents, a .toml file each");
+  command.add_option("--suite", options.suite, "Suite name or .toml file")->capture_default_str();
+  command.add_option("--season", options.season, "Its name; one that is unfinished goes on")
+      ->default_str("today's date and a letter");
+  command.add_option("--rubric", options.rubric, "What scores weigh")
+      ->check(CLI::IsMember(rubric_names()))
+      ->capture_default_str();
+  command.add_option("--champion", options.champion, "The variant that holds the title at first")
+      ->default_str("a baseline without any of the ideas");
+  command.add_option("--seconds", options.seconds, "Time for all of it")
+      ->check(CLI::Range(1.0, 1e7))
+      ->capture_default_str();
+  command.add_option("--match-seconds", options.match_seconds, "Longest time of one match")
+      ->check(CLI::Range(1.0, 86400.0))
+      ->capture_default_str();
+  command.add_option("--threads", options.thread_count, "Threads of each contestant")
+      ->check(CLI::Range(1, 1024))
+      ->default_str("all cores");
+  command.add_option("--seed", options.seed, "Of the draw of control picks")
+      ->default_str("drawn from the system");
+  add_ledger_option(command, options.ledger);
+  command.add_flag("--json", options.json, "Print one JSON object");
+}
+
+SeasonSetup make_setup(const SeasonOptions& options, const Ledger& ledger) {
+  SeasonSetup setup;
+  setup.rules.season = season_name(options, ledger);
+  setup.rules.device = cpu::cpu_model();
+  const SeasonRecord record = read_season(ledger, setup.rules.season);
+  if (record.has_started) {
+    go_on(record, setup);
+  } else {
+    if (options.resume) {
+      throw UsageError(fmt::format("there is no season '{}' to go on with", options.season));
+    }
+    start_here(options, setup);
+  }
+  const bool needs_pitches = record.pitches.empty() && options.pitches.empty();
+  setup.pitches = load_pitches(needs_pitches ? shipped_pitches() : options.pitches);
+  for (const fs::path& file : options.votes) {
+    for (Ballot& ballot : load_votes(file, setup.rules.rubric)) {
+      setup.votes.push_back(std::move(ballot));
+    }
+  }
+  set_matches(setup.rules, options);
+  setup.seconds_max = options.seconds;
+  return setup;
+}
+
+int play(const SeasonOptions& options, Ledger& ledger, const SeasonSetup& setup) {
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    Ticker ticker;
+    const SeasonTools tools{
+        .judge = judge,
+        .hash = contestant_hash,
+        .research =
+            [&](const Contestant& champion) {
+              return findings_on(champion, setup, read_season(ledger, setup.rules.season).rates);
+            },
+        .seconds_now =
+            [&] {
+              return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+                  .count();
+            },
+        .report = [&](const std::string& what) { ticker.show(what); }};
+    play_season(ledger, setup, tools);
+  }
+  const Scoreboard board = scoreboard(ledger, setup.rules.season);
+  if (options.json) {
+    fmt::print("{}\n", to_ordered_json(board).dump());
+    return kExitOk;
+  }
+  print_scoreboard(board);
+  fmt::print("\n'thresher report --season {}' makes a page of it.\n", board.season);
+  return kExitOk;
+}
+
+}  // namespace thresher::cli

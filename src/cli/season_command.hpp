@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `thresher season` and `thresher round` have in common: their options, and from those a
+// season to play on this machine.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tank/season.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace thresher::cli {
+
+struct SeasonOptions {
+  std::vector<std::filesystem::path> pitches;
+  std::vector<std::filesystem::path> votes;
+  std::string suite = "tank";
+  std::string season;  // empty: a new name
+  std::string rubric = kDefaultRubric;
+  std::string champion;  // empty: the baseline
+  double seconds = 180;
+  double match_seconds = 10;
+  int thread_count = 0;
+  std::uint64_t seed = 0;
+  std::filesystem::path ledger;
+  bool resume = false;
+  bool json = false;
+};
+
+void add_season_options(CLI::App& command, SeasonOptions& options);
+
+// Measures the machine when the season is new, and takes everything from the ledger when it goes
+// on.
+SeasonSetup make_setup(const SeasonOptions& options, const Ledger& ledger);
+
+// Plays with the real referee, says on stderr what happens, and prints the scoreboard.
+int play(const SeasonOptions& options, Ledger& ledger, const SeasonSetup& setup);
+
+}  // namespace thresher::cli

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/values.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+namespace thresher::report {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr double kRoundMax = 1e6;  // no season is that long; keeps the conversion to int defined
+
+std::string rounded(double value, int decimals) {
+  if (std::isnan(value)) return "unknown";
+  if (std::isinf(value)) return value > 0 ? "∞" : "-∞";
+  return fmt::format("{:.{}f}", value, decimals);
+}
+
+Html data(double value, const std::string& shown) {
+  return element("data", shown, {{"value", fmt::format("{}", value)}});
+}
+
+std::optional<double> exp_of(const Json& logarithm) {
+  const std::optional<double> value = number_of(logarithm);
+  if (!value) return std::nullopt;
+  return std::exp(*value);
+}
+
+}  // namespace
+
+const Json& field(const Json& object, const char* name) {
+  static const Json kNull;
+  if (!object.is_object()) return kNull;
+  const auto found = object.find(name);
+  return found == object.end() ? kNull : *found;
+}
+
+std::string text_of(const Json& value) {
+  if (value.is_null()) return "";
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_float()) return fmt::format("{}", value.get<double>());
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string text_of(const Json& object, const char* name) { return text_of(field(object, name)); }
+
+std::optional<double> number_of(const Json& value) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (value.is_number()) return value.get<double>();
+  if (value == "inf") return kInfinity;
+  if (value == "-inf") return -kInfinity;
+  if (value == "nan") return std::numeric_limits<double>::quiet_NaN();
+  return std::nullopt;
+}
+
+int round_of(const LedgerEntry& entry) {
+  const std::optional<double> number = number_of(field(entry.data, "round"));
+  return number && *number >= 0 && *number <= kRoundMax ? static_cast<int>(*number) : 0;
+}
+
+std::optional<double> Ratio::middle() const {
+  if (value) return value;
+  if (!low || !high) return std::nullopt;
+  return std::sqrt(*low * *high);
+}
+
+Ratio ratio_of(const Json& estimate) {
+  return {.value = number_of(field(estimate, "value")),
+          .low = number_of(field(estimate, "low")),
+          .high = number_of(field(estimate, "high"))};
+}
+
+Ratio ratio_of_forecast(const Json& forecast) {
+  return {.value = exp_of(field(forecast, "log_speedup_median")),
+          .low = exp_of(field(forecast, "log_speedup_low")),
+          .high = exp_of(field(forecast, "log_speedup_high"))};
+}
+
+Html number(std::optional<double> value, int decimals) {
+  return value ? data(*value, rounded(*value, decimals)) : Html();
+}
+
+Html number(const Json& value, int decimals) { return number(number_of(value), decimals); }
+
+Html percent(const Json& share) {
+  const std::optional<double> value = number_of(share);
+  return value ? data(*value, rounded(100 * *value, 1) + " %") : Html();
+}
+
+Html speedup(std::optional<double> value) {
+  return value ? data(*value, rounded(*value, 3) + "x") : Html();
+}
+
+Html speedup(const Ratio& ratio) {
+  if (!ratio.value) {
+    return ratio.is_known() ? speedup(ratio.low) + " to " + speedup(ratio.high) : Html();
+  }
+  if (!ratio.low || !ratio.high) return speedup(ratio.value);
+  return speedup(ratio.value) + " [" + number(ratio.low, 3) + ", " + number(ratio.high, 3) + "]";
+}
+
+Html badge(const std::string& word, const std::string& css_class) {
+  return element("span", word, {{"class", "badge " + css_class}});
+}
+
+Html verdict_badge(const std::string& kind) {
+  if (kind.empty()) return {};
+  const bool is_bad = kind == "wrong" || kind == "invalid" || kind == "rejected";
+  return badge(kind, kind == "accepted" ? "good" : is_bad ? "bad" : "open");
+}
+
+Html source_badge(const std::string& source) {
+  return badge(source, source == "measured" ? "measured" : "reported");
+}
+
+}  // namespace thresher::report
