@@ -3,8 +3,8 @@
  *
  *   thresher match --suite small --challenger examples/contestants/plain.c
  *
- * prepare() decodes the weights to floats once; run() decodes the activations and takes dot products
- * in double, so that the result is rounded once, to the output type. */
+ * prepare() decodes the weights to floats once; run() decodes the activations and takes dot
+ * products in double, so that the result is rounded once, to the output type. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +18,8 @@ static float decode_e2m1(unsigned code) {
 static float decode_e4m3(unsigned code) {
   const int exponent = code >> 3 & 15;
   const int mantissa = code & 7;
-  const float magnitude = exponent == 0 ? ldexpf((float)mantissa, -9)
-                                        : ldexpf((float)(8 + mantissa), exponent - 10);
+  const float magnitude =
+      exponent == 0 ? ldexpf((float)mantissa, -9) : ldexpf((float)(8 + mantissa), exponent - 10);
   return code & 0x80 ? -magnitude : magnitude;
 }
 

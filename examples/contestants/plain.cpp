@@ -32,7 +32,7 @@ std::array<float, 256> make_e4m3() {
   return values;
 }
 
-const std::array<float, 16> kE2m1 = {0,  0.5f,  1,  1.5f,  2,  3,  4,  6,
+const std::array<float, 16> kE2m1 = {0,    0.5f,  1,  1.5f,  2,  3,  4,  6,
                                      -0.f, -0.5f, -1, -1.5f, -2, -3, -4, -6};
 const std::array<float, 256> kE4m3 = make_e4m3();
 
@@ -141,7 +141,8 @@ int thresher_contestant_prepare(const thresher_problem* problem, void** state,
   *state = self;
   for (std::int64_t g = 0; g < problem->group_count; ++g) {
     const thresher_group& shape = problem->groups[g];
-    PackedGroup group{.shape = shape, .b = decoded(shape.b, shape.n * shape.k), .b_up = {}, .a = {}};
+    PackedGroup group{
+        .shape = shape, .b = decoded(shape.b, shape.n * shape.k), .b_up = {}, .a = {}};
     if (problem->op == THRESHER_OP_DUAL) group.b_up = decoded(shape.b_up, shape.n * shape.k);
     self->column_count += shape.n;
     self->groups.push_back(std::move(group));

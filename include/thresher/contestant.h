@@ -2,9 +2,9 @@
 /* The C interface of a contestant: a .c or .cpp file, or a shared library, that enters a match.
  *
  *   int thresher_contestant_abi_version(void) { return THRESHER_CONTESTANT_ABI_VERSION; }
- *   int thresher_contestant_prepare(const thresher_problem* problem, void** state, const char** message);
- *   int thresher_contestant_run(void* state, const thresher_call* calls);
- *   void thresher_contestant_destroy(void* state);   (optional)
+ *   int thresher_contestant_prepare(const thresher_problem* problem, void** state, const char**
+ * message); int thresher_contestant_run(void* state, const thresher_call* calls); void
+ * thresher_contestant_destroy(void* state);   (optional)
  *
  * prepare() gets a problem and its weights and may pack them; it is timed apart. run() computes one
  * call and is what the match times. Both are called from one thread; a contestant may have threads

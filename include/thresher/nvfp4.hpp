@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // NVFP4 matrices: what a checkpoint stores, how to make one, how to read one back.
 //
-// A matrix has `rows` rows of `k_elements` values. Values are E2M1 codes, two per byte, element 2i in
-// the low nibble; every 16 consecutive elements of a row share one E4M3 scale; an optional FP32
+// A matrix has `rows` rows of `k_elements` values. Values are E2M1 codes, two per byte, element 2i
+// in the low nibble; every 16 consecutive elements of a row share one E4M3 scale; an optional FP32
 // global scale applies to the whole matrix. docs/nvfp4.md draws a block.
 #pragma once
 
@@ -31,9 +31,7 @@ struct Nvfp4Matrix {
   std::int64_t k_elements = 0;
   float global_scale = 1.0f;
 
-  Nvfp4View view() const {
-    return {codes.data(), scales.data(), rows, k_elements, global_scale};
-  }
+  Nvfp4View view() const { return {codes.data(), scales.data(), rows, k_elements, global_scale}; }
 };
 
 // 16-bit values as storage: the bits, nothing more.
@@ -61,11 +59,12 @@ Nvfp4Matrix quantize(std::span<const Bf16> values, std::int64_t rows, std::int64
 // The values a matrix stands for, global scale applied, row-major.
 std::vector<float> dequantize(const Nvfp4View& matrix);
 
-// Checks sizes, null pointers and NaN scale codes (0x7f, 0xff). `what` names the matrix in messages.
+// Checks sizes, null pointers and NaN scale codes (0x7f, 0xff). `what` names the matrix in
+// messages.
 void check(const Nvfp4View& matrix, const char* what);
 
-// The 128x4 scale swizzle that cuBLAS and CUTLASS take: rows padded to 128 and scales per row padded
-// to 4 with zeros. The inverse drops the padding. Both are lossless.
+// The 128x4 scale swizzle that cuBLAS and CUTLASS take: rows padded to 128 and scales per row
+// padded to 4 with zeros. The inverse drops the padding. Both are lossless.
 std::vector<std::uint8_t> swizzle_scales_128x4(std::span<const std::uint8_t> scales,
                                                std::int64_t rows, std::int64_t scale_count_per_row);
 std::vector<std::uint8_t> unswizzle_scales_128x4(std::span<const std::uint8_t> swizzled,

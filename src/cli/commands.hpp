@@ -26,6 +26,12 @@ Command add_suites(CLI::App& app);
 Command add_ledger(CLI::App& app);
 Command add_pitch(CLI::App& app);
 Command add_constraints(CLI::App& app);
+Command add_match(CLI::App& app);
+Command add_referee(CLI::App& app);
+Command add_round(CLI::App& app);
+Command add_season(CLI::App& app);
+Command add_scoreboard(CLI::App& app);
+Command add_worker(CLI::App& app);
 Command add_report(CLI::App& app);
 
 // An argument that parses but names nothing we have. Ends the command with kExitUsage.

@@ -75,9 +75,9 @@ DealTerms terms_from(const std::vector<std::string>& assignments) {
     const auto found = known.find(assignment.substr(0, equals));
     const std::string number = assignment.substr(std::min(equals + 1, assignment.size()));
     if (found == known.end() || !CLI::detail::lexical_cast(number, *found->second)) {
-      throw UsageError(fmt::format(
-          "deal term '{}' is not speedup, regression, spread or confidence = a number",
-          assignment));
+      throw UsageError(
+          fmt::format("deal term '{}' is not speedup, regression, spread or confidence = a number",
+                      assignment));
     }
   }
   return terms;
@@ -132,7 +132,8 @@ Command add_match(CLI::App& app) {
   command->add_option("--threads", options.thread_count, "Threads of each contestant")
       ->check(CLI::Range(1, 1024))
       ->default_str("all cores");
-  command->add_option("--seed", options.seed, "Where all that is random comes from")
+  command
+      ->add_option("--seed", options.seed, "To repeat a match: who knows it can foresee the inputs")
       ->default_str("drawn from the kernel");
   command->add_flag("--warm", arguments->warm, "Leave caches warm between calls");
   command->add_flag("--json", arguments->json, "Print one JSON object");

@@ -39,7 +39,7 @@ class Ticker {
  public:
   void show(const std::string& what) {
     const std::string line = what.substr(0, kLineWidth);
-    fmt::print(stderr, on_terminal_ ? "\r\033[K{}" : "{}\n", line);
+    fmt::print(stderr, fmt::runtime(on_terminal_ ? "\r\033[K{}" : "{}\n"), line);
     std::fflush(stderr);
   }
   ~Ticker() {

@@ -9,12 +9,17 @@ const Body& body(Isa isa) {
   THRESHER_ASSERT(can_run(isa));
   switch (isa) {
 #if defined(__x86_64__)
-    case Isa::kAvx2: return avx2_body();
-    case Isa::kAvx512: return avx512_body();
-    case Isa::kAvx512Vnni: return avx512vnni_body();
-    case Isa::kAmx: return amx_body();
+    case Isa::kAvx2:
+      return avx2_body();
+    case Isa::kAvx512:
+      return avx512_body();
+    case Isa::kAvx512Vnni:
+      return avx512vnni_body();
+    case Isa::kAmx:
+      return amx_body();
 #endif
-    default: return portable_body();
+    default:
+      return portable_body();
   }
 }
 

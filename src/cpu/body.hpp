@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A body: the kernels compiled for one instruction set, as a plain struct of functions.
 //
-// The driver (run.cpp) knows shapes, threads and scratch memory; a body knows arithmetic. Between the
-// two stand four steps: pack the rows of A that a tile shares, decode a panel of B where the variant
-// keeps decoded panels, multiply a tile, finish it (factors, SiLU, rounding, store).
+// The driver (run.cpp) knows shapes, threads and scratch memory; a body knows arithmetic. Between
+// the two stand four steps: pack the rows of A that a tile shares, decode a panel of B where the
+// variant keeps decoded panels, multiply a tile, finish it (factors, SiLU, rounding, store).
 #pragma once
 
 #include <cstddef>
@@ -33,8 +33,8 @@ struct ActivationRows {
 inline constexpr std::int64_t kNoNan = -1;
 
 struct TileArgs {
-  // One pointer per panel: packed bytes of the first superblock, or, for a decoded tile, one pointer
-  // to all of them (panels of a decoded chunk are interleaved).
+  // One pointer per panel: packed bytes of the first superblock, or, for a decoded tile, one
+  // pointer to all of them (panels of a decoded chunk are interleaved).
   const std::uint8_t* panels[kTilePanelsMax] = {nullptr, nullptr};
   const std::uint8_t* activations = nullptr;  // packed rows at the first superblock
   int row_count = 0;
@@ -59,31 +59,31 @@ struct Kernels {
   TileFunction (*direct_tile)(int rows, int panels) = nullptr;
   TileFunction (*decoded_tile)(int rows, int panels) = nullptr;
   std::size_t (*decoded_bytes)(int panels, std::int64_t superblock_count) = nullptr;
-  void (*decode)(const std::uint8_t* const* panels, int panel_count,
-                 std::int64_t superblock_count, std::uint8_t* out) = nullptr;
+  void (*decode)(const std::uint8_t* const* panels, int panel_count, std::int64_t superblock_count,
+                 std::uint8_t* out) = nullptr;
   // The true product is sums * unit.
   float unit = 1.0f;
 };
 
-// A factor as a product of two floats: one too small for a single float keeps its precision, and any
-// other has `rest` = 1 and rounds as if there were no such thing.
+// A factor as a product of two floats: one too small for a single float keeps its precision, and
+// any other has `rest` = 1 and rounds as if there were no such thing.
 struct Factor {
   float main = 1.0f;
   float rest = 1.0f;
 };
 
 struct FinishArgs {
-  const float* sums = nullptr;      // rows x kSumColumns
+  const float* sums = nullptr;  // rows x kSumColumns
   int row_count = 0;
-  int column_count = 0;             // columns of C to write, up to 32 (gemm) or 16 (dual)
-  void* c = nullptr;                // first element of the tile in C
+  int column_count = 0;  // columns of C to write, up to 32 (gemm) or 16 (dual)
+  void* c = nullptr;     // first element of the tile in C
   std::int64_t c_stride_elements = 0;
   Factor factor;
   Factor factor_up;
   // Two-pass dual: the gate product, finished by the first pass, rows `gate_stride_elements` apart.
   const float* gate = nullptr;
   std::int64_t gate_stride_elements = 0;
-  bool streaming = false;           // non-temporal stores where the address allows them
+  bool streaming = false;  // non-temporal stores where the address allows them
 };
 
 using FinishFunction = void (*)(const FinishArgs& args);
@@ -93,15 +93,18 @@ struct Body {
   Kernels nvfp4;
   Kernels fp16;
   Kernels bf16;
-  FinishFunction finish_gemm[3] = {};        // by Output
-  FinishFunction finish_dual[3] = {};        // gate sums in panel 0, up sums in panel 1
-  FinishFunction finish_second_pass[3] = {}; // gate from memory, up sums in the tile
+  FinishFunction finish_gemm[3] = {};         // by Output
+  FinishFunction finish_dual[3] = {};         // gate sums in panel 0, up sums in panel 1
+  FinishFunction finish_second_pass[3] = {};  // gate from memory, up sums in the tile
 
   const Kernels& kernels(Activations activations) const {
     switch (activations) {
-      case Activations::kFp16: return fp16;
-      case Activations::kBf16: return bf16;
-      case Activations::kNvfp4: break;
+      case Activations::kFp16:
+        return fp16;
+      case Activations::kBf16:
+        return bf16;
+      case Activations::kNvfp4:
+        break;
     }
     return nvfp4;
   }

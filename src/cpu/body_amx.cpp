@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // AMX: decoded panels as bf16 tiles, up to 32 rows x 2 panels per tile call.
 //
-// E2M1 * E4M3 has at most 6 significant bits, so weights and NVFP4 activations are exact in bf16, and so
-// is every product in FP32; the tile instruction rounds its running sums. fp16 activations do not fit
-// into bf16 and are not supported here. Sums are added in k order, two at a time, by every tile shape.
+// E2M1 * E4M3 has at most 6 significant bits, so weights and NVFP4 activations are exact in bf16,
+// and so is every product in FP32; the tile instruction rounds its running sums. fp16 activations
+// do not fit into bf16 and are not supported here. Sums are added in k order, two at a time, by
+// every tile shape.
 //
-// Packed activations, per 32 k: rows x 32 bf16. Decoded panels, per 32 k and panel: 16 rows (pairs of k)
-// of 16 columns x 2 bf16, the layout of the instruction's second operand.
-// Tiles: 0..3 sums (row tile * 2 + panel), 4..5 activations, 6..7 weights.
+// Packed activations, per 32 k: rows x 32 bf16. Decoded panels, per 32 k and panel: 16 rows (pairs
+// of k) of 16 columns x 2 bf16, the layout of the instruction's second operand. Tiles: 0..3 sums
+// (row tile * 2 + panel), 4..5 activations, 6..7 weights.
 #include "cpu/vec_avx512.hpp"
 
 #include <cstring>
 
+#include "cpu/amx_tiles.hpp"
 #include "cpu/body.hpp"
 #include "cpu/finish.hpp"
 
@@ -59,8 +61,8 @@ std::int64_t pack_nvfp4(const ActivationRows& rows, std::uint8_t* out) {
       if ((scales[block] & 0x7f) == 0x7f) return row * block_count + block;
       alignas(16) std::uint8_t scale[16];
       std::memset(scale, scales[block], sizeof scale);
-      const __m512 values = Avx512Base::mul(
-          Avx512Base::values<0>(spread_codes(codes + block * 8)), Avx512Base::scales(scale));
+      const __m512 values = Avx512Base::mul(Avx512Base::values<0>(spread_codes(codes + block * 8)),
+                                            Avx512Base::scales(scale));
       store_bf16(packed_element(out, rows.row_count, row, block * kBlockElements), values);
     }
   }
@@ -118,14 +120,6 @@ void decode(const std::uint8_t* const* panels, int panel_count, std::int64_t sup
     }
   }
 }
-
-struct alignas(64) TileConfig {
-  std::uint8_t palette = 1;
-  std::uint8_t start_row = 0;
-  std::uint8_t reserved[14] = {};
-  std::uint16_t row_bytes[16] = {};
-  std::uint8_t rows[16] = {};
-};
 
 // Tiles hold exactly the rows there are, so that a store never reaches the next row tile's sums.
 TileConfig tile_config(int row_count) {
@@ -190,9 +184,7 @@ template <int kRowTiles, int kPanels>
 void amx_tile(const TileArgs& args) {
   using Sums = SumTiles<kRowTiles, kPanels>;
   const TileConfig config = tile_config(args.row_count);
-  // GCC 12's intrinsic admits to reading eight bytes of the sixty-four; this keeps the others alive.
-  asm volatile("" : : "r"(&config) : "memory");
-  _tile_loadconfig(&config);
+  load_config(config);
   if (args.add) {
     Sums::load(args.sums);
   } else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sixteen registers: a panel is two vectors, so its eight weight vectors of a block fill half of them
-// and integer accumulators live in L1. The float tile keeps 6 x 2 accumulators in registers.
+// Sixteen registers: a panel is two vectors, so its eight weight vectors of a block fill half of
+// them and integer accumulators live in L1. The float tile keeps 6 x 2 accumulators in registers.
 #include "cpu/vec_avx2.hpp"
 
 #include "cpu/body.hpp"

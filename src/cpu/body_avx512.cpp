@@ -9,8 +9,8 @@ namespace thresher::cpu {
 
 const Body& avx512_body() {
   static const Body body = make_body<Avx512Pairs, TileLimits{.integer_rows_one_panel = 16,
-                                                    .integer_rows_two_panels = 8,
-                                                    .float_rows = 16}>(Isa::kAvx512);
+                                                             .integer_rows_two_panels = 8,
+                                                             .float_rows = 16}>(Isa::kAvx512);
   return body;
 }
 

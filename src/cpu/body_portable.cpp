@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The body for machines without AVX2: the 16 columns of a panel as one portable vector, which the compiler
-// maps to whatever it targets.
+// The body for machines without AVX2: the 16 columns of a panel as one portable vector, which the
+// compiler maps to whatever it targets.
 //
-// It computes in floats what the integer tiles compute in integers: a block sum is an integer of at most
-// 12 bits, times the activation's scale at most 16, times the weight's scale at most 20, all exact. So
-// the running sum is rounded at the same places and the bits are those of every other vector body.
+// It computes in floats what the integer tiles compute in integers: a block sum is an integer of at
+// most 12 bits, times the activation's scale at most 16, times the weight's scale at most 20, all
+// exact. So the running sum is rounded at the same places and the bits are those of every other
+// vector body.
 //
 // Packed activations of a row group: per block of 16, for each row 16 floats and one factor.
 #include <array>

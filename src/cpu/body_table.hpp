@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills a Body from the tile templates: one instantiation per tile shape, found by run-time indices.
-// Included once by each body_<isa>.cpp, so every instantiation has internal linkage there.
+// Fills a Body from the tile templates: one instantiation per tile shape, found by run-time
+// indices. Included once by each body_<isa>.cpp, so every instantiation has internal linkage there.
 #pragma once
 
 #include <utility>
 
 #include "cpu/body.hpp"
 #include "cpu/finish.hpp"
-#include "cpu/tile_integer.hpp"
 #include "cpu/tile_float.hpp"
+#include "cpu/tile_integer.hpp"
 
 namespace thresher::cpu {
 namespace {
@@ -79,8 +79,7 @@ template <class V, TileLimits limits>
 Body make_body(Isa isa) {
   Body body;
   body.isa = isa;
-  body.nvfp4 =
-      integer_kernels<V, limits.integer_rows_one_panel, limits.integer_rows_two_panels>();
+  body.nvfp4 = integer_kernels<V, limits.integer_rows_one_panel, limits.integer_rows_two_panels>();
   body.fp16 = float_kernels<V, limits.float_rows, fp16_to_floats>();
   body.bf16 = float_kernels<V, limits.float_rows, bf16_to_floats>();
   set_finish_functions(body);

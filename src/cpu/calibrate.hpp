@@ -8,10 +8,10 @@ namespace thresher::cpu {
 
 struct Ceilings {
   int thread_count = 0;
-  double read_gb_per_s = 0;         // DRAM read, best pattern found
-  double integer_gop_per_s = 0;     // 8-bit multiply-adds of the best body here, 2 operations each
-  double fma_gflop_per_s = 0;       // FP32 fused multiply-adds, 2 operations each
-  double noise = 0;                 // median absolute deviation over median of a fixed spin, as a ratio
+  double read_gb_per_s = 0;      // DRAM read, best pattern found
+  double integer_gop_per_s = 0;  // 8-bit multiply-adds of the best body here, 2 operations each
+  double fma_gflop_per_s = 0;    // FP32 fused multiply-adds, 2 operations each
+  double noise = 0;  // median absolute deviation over median of a fixed spin, as a ratio
 };
 
 // About `seconds` in all; the best of several short trials per ceiling, threads pinned to nothing.

@@ -2,8 +2,7 @@
 // The tile multiply of the AMX body: tdpbf16ps, 16 x 16 outputs x 32 bf16 products per instruction.
 #if defined(__x86_64__)
 
-#include <immintrin.h>
-
+#include "cpu/amx_tiles.hpp"
 #include "cpu/calibrate_loops.hpp"
 
 namespace thresher::cpu {
@@ -13,23 +12,13 @@ constexpr int kTileRows = 16;
 constexpr int kTileRowBytes = 64;
 constexpr int kTilesPerIteration = 4;
 
-// The operand of ldtilecfg, as the architecture lays it out.
-struct alignas(64) TileConfig {
-  std::uint8_t palette = 1;
-  std::uint8_t start_row = 0;
-  std::uint8_t reserved[14] = {};
-  std::uint16_t row_bytes[16] = {};
-  std::uint8_t rows[16] = {};
-};
-static_assert(sizeof(TileConfig) == 64);
-
 void configure_tiles() {
   TileConfig config;
   for (int tile = 0; tile < 8; ++tile) {
     config.row_bytes[tile] = kTileRowBytes;
     config.rows[tile] = kTileRows;
   }
-  _tile_loadconfig(&config);
+  load_config(config);
 }
 
 // Four accumulators from two tiles of A and two of B, as a kernel blocks them: enough independent
@@ -37,6 +26,7 @@ void configure_tiles() {
 void multiply_add(std::int64_t iteration_count) {
   alignas(64) std::uint16_t ones[kTileRows * kTileRowBytes / 2];
   for (std::uint16_t& one : ones) one = 0x3f80;  // 1.0 as bf16
+  finish_stores(ones);
   configure_tiles();
   _tile_zero(0);
   _tile_zero(1);

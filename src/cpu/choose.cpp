@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rule, in words: the widest vector instructions the CPU has, with that instruction set's default
-// knobs; AMX instead when the tiles are exact for the activations and groups have enough rows to pay
-// for expanding the weights to bf16. Everything finer (direct or decoded panels) is decided group by
-// group, by rows, inside the variant (variant.hpp, panel_rows_min).
+// The rule, in words: the widest vector instructions the CPU has, with that instruction set's
+// default knobs; AMX instead when the tiles are exact for the activations and groups have enough
+// rows to pay for expanding the weights to bf16. Everything finer (direct or decoded panels) is
+// decided group by group, by rows, inside the variant (variant.hpp, panel_rows_min).
 #include "cpu/choose.hpp"
 
 #include <algorithm>

@@ -78,8 +78,8 @@ std::vector<Requirement> requirements(Isa isa) {
 
 #endif
 
-// "32768K" under /sys speaks of one instance of the cache; sysconf may add up all of a socket's. Index 0
-// is L1 data, 2 is L2, 3 is L3 wherever Linux lists them.
+// "32768K" under /sys speaks of one instance of the cache; sysconf may add up all of a socket's.
+// Index 0 is L1 data, 2 is L2, 3 is L3 wherever Linux lists them.
 std::int64_t cache_bytes(int index, int sysconf_name) {
   std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/size");
   std::int64_t size = 0;
@@ -105,11 +105,16 @@ int cgroup_core_quota() {
 
 std::string_view to_string(Isa isa) {
   switch (isa) {
-    case Isa::kPortable: return "portable";
-    case Isa::kAvx2: return "avx2";
-    case Isa::kAvx512: return "avx512";
-    case Isa::kAvx512Vnni: return "avx512vnni";
-    case Isa::kAmx: return "amx";
+    case Isa::kPortable:
+      return "portable";
+    case Isa::kAvx2:
+      return "avx2";
+    case Isa::kAvx512:
+      return "avx512";
+    case Isa::kAvx512Vnni:
+      return "avx512vnni";
+    case Isa::kAmx:
+      return "amx";
   }
   return "?";
 }

@@ -17,7 +17,8 @@ inline constexpr Isa kAllIsas[] = {Isa::kPortable, Isa::kAvx2, Isa::kAvx512, Isa
 
 std::string_view to_string(Isa isa);  // "portable", "avx2", "avx512", "avx512vnni", "amx"
 
-// Whether CPU and operating system both allow it. Asking for AMX also asks the kernel for its tiles.
+// Whether CPU and operating system both allow it. Asking for AMX also asks the kernel for its
+// tiles.
 bool can_run(Isa isa);
 
 // The features that are missing for `isa` here, empty if it can run.

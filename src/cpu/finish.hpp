@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The end of a tile: factors, SiLU and product in FP32, one rounding to the output type, the store.
 //
-// Written over the 16 columns of a panel for whatever instruction set the including body is compiled for.
-// No step is contracted or reassociated, so all bodies agree bit for bit.
+// Written over the 16 columns of a panel for whatever instruction set the including body is
+// compiled for. No step is contracted or reassociated, so all bodies agree bit for bit.
 #pragma once
 
 #include <cstdint>
@@ -109,8 +109,8 @@ inline void store_row(const void* from, void* to, std::size_t bytes, bool stream
 #if defined(__AVX2__)
   if (streaming && reinterpret_cast<std::uintptr_t>(to) % 32 == 0 && bytes % 32 == 0) {
     for (std::size_t i = 0; i < bytes; i += 32) {
-      const __m256i chunk = _mm256_loadu_si256(
-          reinterpret_cast<const __m256i*>(static_cast<const char*>(from) + i));
+      const __m256i chunk =
+          _mm256_loadu_si256(reinterpret_cast<const __m256i*>(static_cast<const char*>(from) + i));
       _mm256_stream_si256(reinterpret_cast<__m256i*>(static_cast<char*>(to) + i), chunk);
     }
     return;
@@ -179,9 +179,11 @@ void finish_second_pass(const FinishArgs& args) {
     alignas(64) typename Stored<output>::Type rounded[kSumColumns];
     for (int first = 0; first < args.column_count; first += kPanelColumns) {
       const int left = args.column_count - first;
-      const std::size_t count = static_cast<std::size_t>(left < kPanelColumns ? left : kPanelColumns);
+      const std::size_t count =
+          static_cast<std::size_t>(left < kPanelColumns ? left : kPanelColumns);
       Columns gate = {}, gated, up;
-      std::memcpy(&gate, args.gate + row * args.gate_stride_elements + first, count * sizeof(float));
+      std::memcpy(&gate, args.gate + row * args.gate_stride_elements + first,
+                  count * sizeof(float));
       apply(args.factor_up, args.sums + row * kSumColumns + first, up);
       silu(gate, gated);
       round_panel<output>(gated * up, rounded + first);

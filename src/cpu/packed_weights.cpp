@@ -11,8 +11,8 @@ PackedWeights pack_weights(const Nvfp4View& b, const Nvfp4View* up, Pool& pool) 
   weights.global_scale = b.global_scale;
   weights.global_scale_up = up == nullptr ? 1.0f : up->global_scale;
   const std::int64_t panels = panel_count(b.rows);
-  weights.pages = Pages(static_cast<std::size_t>(panels * weights.matrix_count()) *
-                        panel_bytes(b.k_elements));
+  weights.pages =
+      Pages(static_cast<std::size_t>(panels * weights.matrix_count()) * panel_bytes(b.k_elements));
   pool.for_each(panels, [&](std::int64_t index, int) {
     pack_panel(b, index, weights.panel(index, 0));
     if (up != nullptr) pack_panel(*up, index, weights.panel(index, 1));

@@ -7,7 +7,8 @@
 namespace thresher::cpu {
 namespace {
 
-// Where element k of a block (0..15) sits: the byte inside the column's pair of dwords, and the nibble.
+// Where element k of a block (0..15) sits: the byte inside the column's pair of dwords, and the
+// nibble.
 struct Place {
   int byte;
   int shift;
@@ -16,7 +17,8 @@ struct Place {
 constexpr Place place(int k) { return {64 * (k / 8) + k % 4, k % 8 >= 4 ? 4 : 0}; }
 
 int rows_in_panel(std::int64_t rows, std::int64_t panel_index) {
-  return static_cast<int>(std::min<std::int64_t>(kPanelColumns, rows - panel_index * kPanelColumns));
+  return static_cast<int>(
+      std::min<std::int64_t>(kPanelColumns, rows - panel_index * kPanelColumns));
 }
 
 }  // namespace

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The panel layout of packed weights: what every body of the CPU kernels reads.
 //
-// A panel is 16 columns of C (16 rows of B). Along k it is a sequence of superblocks of 64 elements,
-// 576 contiguous bytes each: 4 blocks of 128 code bytes, then 4 x 16 scale bytes. One pointer walks
-// a whole panel, and a superblock is exactly nine cache lines.
+// A panel is 16 columns of C (16 rows of B). Along k it is a sequence of superblocks of 64
+// elements, 576 contiguous bytes each: 4 blocks of 128 code bytes, then 4 x 16 scale bytes. One
+// pointer walks a whole panel, and a superblock is exactly nine cache lines.
 //
-//   block byte [64*c + 4*column + j]: low nibble k = 8c + j, high nibble k = 8c + 4 + j   (c 0..1, j 0..3)
-//   scale byte [512 + 16*block + column]
+//   block byte [64*c + 4*column + j]: low nibble k = 8c + j, high nibble k = 8c + 4 + j   (c 0..1,
+//   j 0..3) scale byte [512 + 16*block + column]
 //
-// So one 64-byte load, a mask and a shift give two vectors of 16 columns x 4 consecutive k, the shape
-// that byte multiply-add instructions want; a 32-byte load gives the same for 8 columns. n is padded
-// to 16 and k to 64 with zero codes and zero scales, which add exact zeros.
+// So one 64-byte load, a mask and a shift give two vectors of 16 columns x 4 consecutive k, the
+// shape that byte multiply-add instructions want; a 32-byte load gives the same for 8 columns. n is
+// padded to 16 and k to 64 with zero codes and zero scales, which add exact zeros.
 #pragma once
 
 #include <cstddef>

@@ -14,7 +14,9 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;
 
-std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+std::size_t aligned(std::size_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
 
 std::int64_t div_ceil(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -109,14 +111,13 @@ class Planner {
     const std::int64_t panels = panel_count(problem_.groups[index].n);
     for (std::int64_t panel = 0; panel < panels; panel += cuts_.panels_per_task) {
       for (std::int64_t tile = 0; tile < tiles; tile += cuts_.tiles_per_task) {
-        plan_.tasks.push_back(
-            {.group_index = static_cast<std::int32_t>(index),
-             .first_row_tile = static_cast<std::int32_t>(
-                 static_cast<std::int64_t>(first_row_tile) + tile),
-             .row_tile_count =
-                 static_cast<std::int32_t>(std::min(cuts_.tiles_per_task, tiles - tile)),
-             .first_panel = panel,
-             .panel_count = std::min(cuts_.panels_per_task, panels - panel)});
+        plan_.tasks.push_back({.group_index = static_cast<std::int32_t>(index),
+                               .first_row_tile = static_cast<std::int32_t>(
+                                   static_cast<std::int64_t>(first_row_tile) + tile),
+                               .row_tile_count = static_cast<std::int32_t>(
+                                   std::min(cuts_.tiles_per_task, tiles - tile)),
+                               .first_panel = panel,
+                               .panel_count = std::min(cuts_.panels_per_task, panels - panel)});
       }
     }
   }
@@ -125,8 +126,8 @@ class Planner {
     if (!plan_.two_pass()) return;
     const Group& group = problem_.groups[index];
     plan_.groups[index].gate_offset = plan_.workspace_bytes;
-    plan_.workspace_bytes +=
-        aligned(static_cast<std::size_t>(group.m) * static_cast<std::size_t>(group.n) * sizeof(float));
+    plan_.workspace_bytes += aligned(static_cast<std::size_t>(group.m) *
+                                     static_cast<std::size_t>(group.n) * sizeof(float));
   }
 
   void add_scratch() {
@@ -150,8 +151,8 @@ class Planner {
       const std::int64_t chunk = std::min<std::int64_t>(
           superblocks_max, plan_.variant.chunk_elements / kSuperblockElements);
       const int slots = plan_.variant.roles == Roles::kSplit ? kRingSlots : 1;
-      plan_.scratch_bytes +=
-          aligned(plan_.kernels->decoded_bytes(kTilePanelsMax, chunk)) * static_cast<std::size_t>(slots);
+      plan_.scratch_bytes += aligned(plan_.kernels->decoded_bytes(kTilePanelsMax, chunk)) *
+                             static_cast<std::size_t>(slots);
     }
     plan_.scratch_offset = plan_.workspace_bytes;
     plan_.workspace_bytes += plan_.scratch_bytes * static_cast<std::size_t>(plan_.thread_count);

@@ -47,11 +47,11 @@ struct CpuPlan {
   const Kernels* kernels = nullptr;
   Op op = Op::kGemm;
   Output output = Output::kFp16;
-  int tile_panels = 1;       // panels one tile call multiplies
+  int tile_panels = 1;  // panels one tile call multiplies
   int thread_count = 1;
   std::vector<GroupPlan> groups;
   std::vector<RowTile> row_tiles;
-  std::vector<Task> tasks;   // groups with many rows first, so that no long task ends the run
+  std::vector<Task> tasks;  // groups with many rows first, so that no long task ends the run
 
   // Workspace: the call's table of group buffers, packed activations, gate products, then for each
   // thread its sums and decoded chunks.
@@ -62,9 +62,7 @@ struct CpuPlan {
 
   bool two_pass() const { return op == Op::kDual && variant.dual == Dual::kTwoPass; }
   // Panels of C that one unit of work covers: a fused dual unit is a gate panel and an up panel.
-  int unit_panels() const {
-    return op == Op::kDual && !two_pass() ? 1 : kTilePanelsMax;
-  }
+  int unit_panels() const { return op == Op::kDual && !two_pass() ? 1 : kTilePanelsMax; }
 };
 
 // A plan lists its row tiles and tasks. With this many the list takes a gigabyte, and with default

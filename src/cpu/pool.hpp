@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pool of threads that is created once. run() makes every thread, the caller among them, execute one
-// function; it allocates nothing. One run() at a time: the engine takes turns.
+// A pool of threads that is created once. run() makes every thread, the caller among them, execute
+// one function; it allocates nothing. One run() at a time: the engine takes turns.
 #pragma once
 
 #include <atomic>

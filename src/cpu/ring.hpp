@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hand-over of decoded chunks from a decoding thread to a multiplying one: kRingSlots slots, one
-// producer, one consumer, two counters.
+// The hand-over of decoded chunks from a decoding thread to a multiplying one: kRingSlots slots,
+// one producer, one consumer, two counters.
 #pragma once
 
 #include <atomic>

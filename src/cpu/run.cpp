@@ -57,8 +57,8 @@ class Runner {
   }
   float* sums(int thread_index) const { return reinterpret_cast<float*>(scratch(thread_index)); }
   std::uint8_t* decoded(int thread_index, int slot) const {
-    const std::size_t slot_bytes =
-        (plan_.scratch_bytes - plan_.sums_bytes) / (plan_.variant.roles == Roles::kSplit ? kRingSlots : 1);
+    const std::size_t slot_bytes = (plan_.scratch_bytes - plan_.sums_bytes) /
+                                   (plan_.variant.roles == Roles::kSplit ? kRingSlots : 1);
     return scratch(thread_index) + plan_.sums_bytes + slot_bytes * static_cast<std::size_t>(slot);
   }
 

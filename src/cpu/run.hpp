@@ -30,7 +30,8 @@ struct NanScale {
 };
 
 // Allocates nothing. `buffers` has one entry per group, and may be the table at the start of
-// `workspace`, which is plan.workspace_bytes long and 64-byte aligned. When a NaN scale is found nothing is written to any C.
+// `workspace`, which is plan.workspace_bytes long and 64-byte aligned. When a NaN scale is found
+// nothing is written to any C.
 NanScale run(const CpuPlan& plan, std::span<const GroupBuffers> buffers, std::uint8_t* workspace,
              Pool& pool);
 

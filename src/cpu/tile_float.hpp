@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The W4A16 tile: fp16 or bf16 activations, weights decoded in registers, FP32 multiply-adds.
 //
-// A weight is E2M1 * E4M3: at most 6 significant bits, exact as a float. Times an fp16 or bf16 value it
-// is exact in FP32 too, so the only rounding is that of the running sum, once per element of k, in k
-// order: every tile shape and every body gives the same bits.
+// A weight is E2M1 * E4M3: at most 6 significant bits, exact as a float. Times an fp16 or bf16
+// value it is exact in FP32 too, so the only rounding is that of the running sum, once per element
+// of k, in k order: every tile shape and every body gives the same bits.
 //
 // Packed activations of a row group, per superblock: rows x 64 floats.
 // V is a vector vocabulary (vec_*.hpp).
@@ -15,7 +15,12 @@
 #include <utility>
 
 #include "cpu/body.hpp"
+#include "cpu/prefetch.hpp"
 #include "nvfp4/half.hpp"
+
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
 
 namespace thresher::cpu {
 namespace {
@@ -105,8 +110,8 @@ void float_tile(const TileArgs& args) {
       typename V::Float scales[kVectors];
       for (int vector = 0; vector < kVectors; ++vector) {
         dwords[vector] = V::load_bytes(panel + half * 64 + vector * V::kLanes * 4);
-        scales[vector] = V::scales(panel + kSuperblockCodeBytes + half / 2 * kPanelColumns +
-                                   vector * V::kLanes);
+        scales[vector] =
+            V::scales(panel + kSuperblockCodeBytes + half / 2 * kPanelColumns + vector * V::kLanes);
       }
       const float* a = activations + half * 8;
       add_quad<V, kRows, kVectors, 0>(dwords, scales, a, sums, four);

@@ -3,12 +3,15 @@
 //
 // With w = 2*E2M1 of the weight and a = 2*E2M1 of the activation, a block of 16 contributes
 //   sum(w*a) * scale_a * scale_b.   sum(w*a) is an integer of at most 12 bits.
-// - Byte multiply-adds want an unsigned operand, so weights carry +12, undone by starting the sum from
+// - Byte multiply-adds want an unsigned operand, so weights carry +12, undone by starting the sum
+// from
 //   the activation's correction word, -12*sum(a).
-// - scale_a is (8 + m) * 2^e: up to 2^3 of it is in the activation bytes, the rest (at most 15*2^11)
-//   multiplies the sum in the widening step that pair sums need anyway. The result is an exact int32
-//   with at most 16 significant bits, so its conversion to float is exact too.
-// - scale_b has 4 significant bits: the product inside the FMA is exact, and the FMA's rounding of the
+// - scale_a is (8 + m) * 2^e: up to 2^3 of it is in the activation bytes, the rest (at most
+// 15*2^11)
+//   multiplies the sum in the widening step that pair sums need anyway. The result is an exact
+//   int32 with at most 16 significant bits, so its conversion to float is exact too.
+// - scale_b has 4 significant bits: the product inside the FMA is exact, and the FMA's rounding of
+// the
 //   running sum is the only rounding of the whole GEMM. Blocks are added in k order by every tile
 //   shape, chunk length and thread, so all of them, in every integer body, give the same bits.
 //
@@ -22,12 +25,18 @@
 #include <cstring>
 
 #include "cpu/body.hpp"
+#include "cpu/prefetch.hpp"
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 namespace thresher::cpu {
 namespace {
 
 inline constexpr int kPackedRowBlockBytes = 16 + 4 + 4;
-// a and w are doubled, scale_a is in units of 2^-9, scale_b in units of 2^8: sums are 2^3 times the truth.
+// a and w are doubled, scale_a is in units of 2^-9, scale_b in units of 2^8: sums are 2^3 times the
+// truth.
 inline constexpr float kIntegerUnit = 0.125f;
 
 inline std::size_t integer_activation_bytes(int row_count, std::int64_t superblocks) {
@@ -35,7 +44,8 @@ inline std::size_t integer_activation_bytes(int row_count, std::int64_t superblo
          static_cast<std::size_t>(superblocks);
 }
 
-// The activation scale as an integer in units of 2^-9, split into a shift for the codes and a factor.
+// The activation scale as an integer in units of 2^-9, split into a shift for the codes and a
+// factor.
 struct SplitScale {
   int shift;   // 0..3
   int factor;  // |factor| <= 15 * 2^11
@@ -91,15 +101,13 @@ inline BlockSums expand_codes(const std::uint8_t* codes, int shift, std::uint8_t
 inline BlockSums expand_codes_avx2(const std::uint8_t* codes, int shift, std::uint8_t* out) {
   const __m128i raw = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(codes));
   const __m128i mask = _mm_set1_epi8(0x0f);
-  const __m128i nibbles = _mm_unpacklo_epi8(_mm_and_si128(raw, mask),
-                                            _mm_and_si128(_mm_srli_epi16(raw, 4), mask));
-  const __m128i doubled =
-      _mm_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12);
-  // Bytes shifted as words: |value| << 3 stays below 128, so taking the byte mask of the shifted table
-  // keeps neighbours apart.
+  const __m128i nibbles =
+      _mm_unpacklo_epi8(_mm_and_si128(raw, mask), _mm_and_si128(_mm_srli_epi16(raw, 4), mask));
+  const __m128i doubled = _mm_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12);
+  // Bytes shifted as words: |value| << 3 stays below 128, so taking the byte mask of the shifted
+  // table keeps neighbours apart.
   const __m128i byte_mask = _mm_set1_epi8(static_cast<char>(0xff << shift));
-  const __m128i table =
-      _mm_and_si128(_mm_sll_epi16(doubled, _mm_cvtsi32_si128(shift)), byte_mask);
+  const __m128i table = _mm_and_si128(_mm_sll_epi16(doubled, _mm_cvtsi32_si128(shift)), byte_mask);
   const __m128i values = _mm_shuffle_epi8(table, nibbles);
   _mm_storeu_si128(reinterpret_cast<__m128i*>(out), values);
   // int16 lanes alternate between k % 4 in {0, 1} and {2, 3}.
@@ -140,7 +148,8 @@ std::int64_t pack_integer(const ActivationRows& rows, std::uint8_t* out) {
   return kNoNan;
 }
 
-// Decoded panels: per block, for each panel 4 x 64 bytes of codes (+12), then for each panel 16 floats.
+// Decoded panels: per block, for each panel 4 x 64 bytes of codes (+12), then for each panel 16
+// floats.
 inline constexpr int kDecodedCodeBytes = 4 * kPanelColumns * 4;
 inline constexpr int kDecodedPanelBlockBytes = kDecodedCodeBytes + kPanelColumns * 4;
 
@@ -160,8 +169,8 @@ inline void decode_quads(const std::uint8_t* block_codes, int vector, typename V
 }
 
 template <class V>
-void decode_integer(const std::uint8_t* const* panels, int panel_count,
-                    std::int64_t superblocks, std::uint8_t* out) {
+void decode_integer(const std::uint8_t* const* panels, int panel_count, std::int64_t superblocks,
+                    std::uint8_t* out) {
   constexpr int kVectors = kPanelColumns / V::kLanes;
   for (std::int64_t superblock = 0; superblock < superblocks; ++superblock) {
     for (int block = 0; block < kBlocksPerSuperblock; ++block) {
@@ -171,8 +180,8 @@ void decode_integer(const std::uint8_t* const* panels, int panel_count,
           typename V::Int quads[4];
           decode_quads<V>(packed + block * kBlockCodeBytes, vector, quads);
           for (int quad = 0; quad < 4; ++quad) {
-            V::store_bytes(out + panel * kDecodedCodeBytes +
-                               (vector * 4 + quad) * V::kLanes * 4, quads[quad]);
+            V::store_bytes(out + panel * kDecodedCodeBytes + (vector * 4 + quad) * V::kLanes * 4,
+                           quads[quad]);
           }
           const std::uint8_t* scales = packed + kSuperblockCodeBytes + block * kPanelColumns;
           float* floats = reinterpret_cast<float*>(out + panel_count * kDecodedCodeBytes) +
@@ -213,8 +222,7 @@ inline void load_decoded(const std::uint8_t* decoded,
   const float* scales = reinterpret_cast<const float*>(decoded + kPanels * kDecodedCodeBytes);
   for (int vector = 0; vector < kVectors; ++vector) {
     for (int quad = 0; quad < 4; ++quad) {
-      weights.quads[vector][quad] =
-          V::load_bytes(decoded + (vector * 4 + quad) * V::kLanes * 4);
+      weights.quads[vector][quad] = V::load_bytes(decoded + (vector * 4 + quad) * V::kLanes * 4);
       // Without this the compiler reloads weights for every row instead of keeping them.
       V::keep(weights.quads[vector][quad]);
     }
@@ -239,10 +247,6 @@ inline void add_block(const BlockWeights<V, kVectors>& weights, const std::uint8
     sums[vector] =
         V::fma(V::to_float(V::multiply_pairs(dot, scale)), weights.scales[vector], sums[vector]);
   }
-}
-
-inline void prefetch_superblock(const std::uint8_t* p) {
-  for (int line = 0; line < kSuperblockBytes; line += 64) __builtin_prefetch(p + line, 0, 3);
 }
 
 template <class V, int kRows, int kPanels, bool kDecoded>

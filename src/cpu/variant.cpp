@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::string_view kPrefix = "cpu_";
 
-// One row per knob: how to print it, how to read it, what it takes. Names and messages come from here.
+// One row per knob: how to print it, how to read it, what it takes. Names and messages come from
+// here.
 struct Knob {
   std::string_view name;
   std::string_view allowed;
@@ -130,7 +131,8 @@ Isa isa_from_name(std::string_view variant_text, std::string_view isa_name) {
       fmt::format("unknown variant '{}'; variants begin with one of {}", variant_text, known));
 }
 
-// The tile knob speaks of NVFP4 activations; for 16-bit ones the plan cuts it down to what there is.
+// The tile knob speaks of NVFP4 activations; for 16-bit ones the plan cuts it down to what there
+// is.
 std::string why_not_tile(const Variant& variant) {
   const Kernels& kernels = body(variant.isa).nvfp4;
   const auto find = kernels.direct_tile != nullptr ? kernels.direct_tile : kernels.decoded_tile;
@@ -194,12 +196,15 @@ Variant default_variant(Isa isa) {
 
 std::int64_t panel_rows_min(Isa isa) {
   switch (isa) {
-    case Isa::kAvx2: return 32;
-    case Isa::kAmx: return 0;
+    case Isa::kAvx2:
+      return 32;
+    case Isa::kAmx:
+      return 0;
     // With 32 registers decoding hides behind the multiplications: a panel never pays.
     case Isa::kAvx512:
     case Isa::kAvx512Vnni:
-    case Isa::kPortable: break;
+    case Isa::kPortable:
+      break;
   }
   return std::numeric_limits<std::int64_t>::max();
 }
@@ -230,8 +235,8 @@ Variant variant_from_name(std::string_view text) {
     const std::string_view setting = rest.substr(0, comma);
     const std::size_t equals = setting.find('=');
     if (equals == std::string_view::npos) {
-      throw Error(fmt::format("variant '{}': '{}' is not of the form knob=value; knobs are {}", text,
-                              setting, knob_names()));
+      throw Error(fmt::format("variant '{}': '{}' is not of the form knob=value; knobs are {}",
+                              text, setting, knob_names()));
     }
     try {
       variant = with_knob(variant, setting.substr(0, equals), setting.substr(equals + 1));

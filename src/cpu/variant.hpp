@@ -17,10 +17,11 @@
 
 namespace thresher::cpu {
 
-// How weights become integers: kDirect decodes nibbles in registers for every tile; kPanel decodes a
-// chunk of a panel into cache once and runs all rows over it; kByRows decides group by group.
+// How weights become integers: kDirect decodes nibbles in registers for every tile; kPanel decodes
+// a chunk of a panel into cache once and runs all rows over it; kByRows decides group by group.
 enum class Decode : std::uint8_t { kByRows, kDirect, kPanel };
-// kTogether: one list of tasks over all groups. kSequence: group after group, a barrier between them.
+// kTogether: one list of tasks over all groups. kSequence: group after group, a barrier between
+// them.
 enum class Schedule : std::uint8_t { kTogether, kSequence };
 enum class Dual : std::uint8_t { kFused, kTwoPass };
 enum class Store : std::uint8_t { kPlain, kStreaming };
@@ -30,12 +31,12 @@ enum class Roles : std::uint8_t { kSame, kSplit };
 struct Variant {
   Isa isa = Isa::kPortable;
   Decode decode = Decode::kByRows;
-  int tile_rows = 1;               // register tile
-  int tile_columns = 16;           // 16 or 32
-  int chunk_elements = 2048;       // k per decoded chunk, a multiple of 64
-  int stages = 0;                  // superblocks (64 k) prefetched ahead of a direct tile; 0: none
-  int task_rows = 256;             // cache tile: rows of C per task
-  int task_columns = 32;           // and its columns, a multiple of 32
+  int tile_rows = 1;          // register tile
+  int tile_columns = 16;      // 16 or 32
+  int chunk_elements = 2048;  // k per decoded chunk, a multiple of 64
+  int stages = 0;             // superblocks (64 k) prefetched ahead of a direct tile; 0: none
+  int task_rows = 256;        // cache tile: rows of C per task
+  int task_columns = 32;      // and its columns, a multiple of 32
   Schedule schedule = Schedule::kTogether;
   Dual dual = Dual::kFused;
   Store store = Store::kPlain;

@@ -30,8 +30,8 @@ struct Avx2Pairs {
     return _mm256_shuffle_epi8(table(), _mm256_and_si256(raw, _mm256_set1_epi8(0x0f)));
   }
   static Int high_codes(Int raw) {
-    return _mm256_shuffle_epi8(
-        table(), _mm256_and_si256(_mm256_srli_epi16(raw, 4), _mm256_set1_epi8(0x0f)));
+    return _mm256_shuffle_epi8(table(),
+                               _mm256_and_si256(_mm256_srli_epi16(raw, 4), _mm256_set1_epi8(0x0f)));
   }
   // E4M3 bits shifted into fp16's fields are the value times 2^-8, subnormals and sign included.
   static Float scales(const std::uint8_t* e4m3) {
@@ -53,8 +53,8 @@ struct Avx2Pairs {
   static Float broadcast_float(const float* p) { return _mm256_set1_ps(*p); }
   static void keep(Int& v) { asm("" : "+x"(v)); }
 
-  // E2M1 code in the low nibble of dword >> shift, as a float: vpermps reads the three magnitude bits,
-  // the sign bit is moved to where a float has it.
+  // E2M1 code in the low nibble of dword >> shift, as a float: vpermps reads the three magnitude
+  // bits, the sign bit is moved to where a float has it.
   template <int kShift>
   static Float values(Int dwords) {
     const __m256 e2m1 = _mm256_setr_ps(0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f);

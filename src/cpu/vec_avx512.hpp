@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 512-bit vectors under the names the tile templates use. Included only by bodies compiled for AVX-512;
-// everything has internal linkage so that no other file can link to it.
+// 512-bit vectors under the names the tile templates use. Included only by bodies compiled for
+// AVX-512; everything has internal linkage so that no other file can link to it.
 #pragma once
 
 #include <immintrin.h>
@@ -26,15 +26,16 @@ struct Avx512Base {
     return _mm512_shuffle_epi8(table(), _mm512_and_si512(raw, _mm512_set1_epi8(0x0f)));
   }
   static Int high_codes(Int raw) {
-    return _mm512_shuffle_epi8(
-        table(), _mm512_and_si512(_mm512_srli_epi16(raw, 4), _mm512_set1_epi8(0x0f)));
+    return _mm512_shuffle_epi8(table(),
+                               _mm512_and_si512(_mm512_srli_epi16(raw, 4), _mm512_set1_epi8(0x0f)));
   }
   // E4M3 bits shifted into fp16's fields are the value times 2^-8, subnormals and sign included.
   static Float scales(const std::uint8_t* e4m3) {
     const __m256i words =
         _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(e4m3)));
     const __m256i shifted = _mm256_srai_epi16(_mm256_slli_epi16(words, 8), 1);
-    return _mm512_cvtph_ps(_mm256_and_si256(shifted, _mm256_set1_epi16(static_cast<short>(0xbfff))));
+    return _mm512_cvtph_ps(
+        _mm256_and_si256(shifted, _mm256_set1_epi16(static_cast<short>(0xbfff))));
   }
   static Int multiply_pairs(Int a, Int b) { return _mm512_madd_epi16(a, b); }
   static Float to_float(Int v) { return _mm512_cvtepi32_ps(v); }

@@ -83,15 +83,14 @@ std::optional<Fault> Arm::start() {
 }
 
 std::optional<Fault> Arm::prepare(const StagedProblem& staged) {
-  Exchange exchange =
-      ask({.kind = RequestKind::kPrepare,
-           .id = staged.id,
-           .op = staged.problem.op,
-           .activations = staged.problem.activations,
-           .output = staged.problem.output,
-           .group_count = static_cast<std::int64_t>(staged.problem.groups.size()),
-           .table_offset = staged.table_offset,
-           .token = random_.next()});
+  Exchange exchange = ask({.kind = RequestKind::kPrepare,
+                           .id = staged.id,
+                           .op = staged.problem.op,
+                           .activations = staged.problem.activations,
+                           .output = staged.problem.output,
+                           .group_count = static_cast<std::int64_t>(staged.problem.groups.size()),
+                           .table_offset = staged.table_offset,
+                           .token = random_.next()});
   prepare_seconds_ += exchange.ns * 1e-9;
   return std::move(exchange.fault);
 }
@@ -109,11 +108,9 @@ CallResult Arm::call(const StagedProblem& staged, const CallOptions& options) {
 
   const std::int64_t table = lay_out(slot, staged, options.shape);
   if (options.before_window != nullptr) options.before_window();
-  Exchange exchange = ask({.kind = RequestKind::kRun,
-                           .id = staged.id,
-                           .table_offset = table,
-                           .token = random_.next()},
-                          options.slowed_share);
+  Exchange exchange = ask(
+      {.kind = RequestKind::kRun, .id = staged.id, .table_offset = table, .token = random_.next()},
+      options.slowed_share);
   result.ns = exchange.ns;
   result.fault = exchange.fault ? std::move(exchange.fault) : inspect(staged, slot);
   result.outputs = slot.region->views(output_.data() + slot.region_offset);
@@ -220,9 +217,8 @@ Arm::Exchange Arm::ask(const Request& request, double slowed_share) {
 std::optional<Fault> Arm::fault_of(const Answer& answer, const Request& request) const {
   switch (answer.heard) {
     case Heard::kTimeout:
-      return invalid(check::kTimeout,
-                     fmt::format("no answer to '{}' within {} s", verb_of(request),
-                                 options_.call_timeout_seconds));
+      return invalid(check::kTimeout, fmt::format("no answer to '{}' within {} s", verb_of(request),
+                                                  options_.call_timeout_seconds));
     case Heard::kEnded:
       return invalid(request.kind == RequestKind::kHello ? check::kStart : check::kExit,
                      fmt::format("ended during '{}': {}", verb_of(request), child_.describe_end()));
@@ -261,8 +257,8 @@ std::optional<Fault> Arm::fault_of(const Reply& reply, const Request& request) c
   if (!greets && reply.kind == ReplyKind::kDone && reply.token == request.token) {
     return std::nullopt;
   }
-  return invalid(check::kProtocol, fmt::format("answered '{}' with what answers something else",
-                                               verb_of(request)));
+  return invalid(check::kProtocol,
+                 fmt::format("answered '{}' with what answers something else", verb_of(request)));
 }
 
 }  // namespace thresher::referee

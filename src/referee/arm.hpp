@@ -30,8 +30,8 @@ struct ArmOptions {
 
 struct CallOptions {
   OutputShape shape;
-  bool same_place = false;           // where the buffers of the call before were
-  double slowed_share = 0;           // the referee idles away this share of the time, on the clock
+  bool same_place = false;  // where the buffers of the call before were
+  double slowed_share = 0;  // the referee idles away this share of the time, on the clock
   void (*before_window)() = nullptr;
 };
 
@@ -65,8 +65,8 @@ class Arm {
   // A place for outputs. Calls take turns at them, so that what a call has written can be looked at
   // again after the calls that followed.
   struct Slot {
-    std::int64_t offset = 0;                // where it begins in the output arena
-    std::int64_t problem_id = -1;           // of its last call
+    std::int64_t offset = 0;       // where it begins in the output arena
+    std::int64_t problem_id = -1;  // of its last call
     OutputShape shape;
     std::unique_ptr<GuardedRegion> region;
     std::int64_t region_offset = 0;

@@ -30,7 +30,8 @@ constexpr SandboxLimits kCompilerLimits{.cpu_seconds = 120,
 fs::path source_path(const Contestant& contestant) {
   const fs::path path = contestant.folder / contestant.source;
   if (!fs::is_regular_file(path)) {
-    throw Error(fmt::format("contestant '{}': there is no file {}", contestant.name, path.string()));
+    throw Error(
+        fmt::format("contestant '{}': there is no file {}", contestant.name, path.string()));
   }
   return fs::absolute(path);
 }
@@ -43,8 +44,8 @@ void copy_readable(const fs::path& from, const fs::path& to) {
                     error);
   }
   if (error) {
-    throw Error(fmt::format("cannot copy {} to {}: {}", from.string(), to.string(),
-                            error.message()));
+    throw Error(
+        fmt::format("cannot copy {} to {}: {}", from.string(), to.string(), error.message()));
   }
 }
 
@@ -100,9 +101,10 @@ std::optional<Fault> compile(const Paths& paths, const BuildOptions& options) {
                    fmt::format("{} took more than {} s to compile", name, options.timeout_seconds));
   }
   if (!compiler.succeeded()) {
-    const std::string text = compiler.errors().empty() ? compiler.describe_end() : compiler.errors();
-    return invalid(check::kBuild, fmt::format("{} does not compile: {}", name,
-                                              printable(text, kMessageLength)));
+    const std::string text =
+        compiler.errors().empty() ? compiler.describe_end() : compiler.errors();
+    return invalid(check::kBuild,
+                   fmt::format("{} does not compile: {}", name, printable(text, kMessageLength)));
   }
   // Out of the contestant's reach: what was built is what every round runs.
   copy_readable(built, paths.library);

@@ -30,9 +30,8 @@ std::int64_t draw(Random& random, std::int64_t like, std::int64_t limit) {
 }
 
 bool is_public(const Suite& suite, const Problem& problem) {
-  return std::any_of(suite.problems.begin(), suite.problems.end(), [&](const Problem& known) {
-    return known.groups == problem.groups;
-  });
+  return std::any_of(suite.problems.begin(), suite.problems.end(),
+                     [&](const Problem& known) { return known.groups == problem.groups; });
 }
 
 Problem draw_hidden(const Problem& known, Random& random) {
@@ -100,9 +99,8 @@ std::vector<Case> correctness_cases(const Suite& suite, Random& random) {
     for (const InputFamily family : families_for(problem, random)) {
       cases.push_back({.problem = problem, .family = family, .shape = draw_shape(random)});
     }
-    const bool known = std::any_of(kinds.begin(), kinds.end(), [&](const Problem& kind) {
-      return same_kind(kind, problem);
-    });
+    const bool known = std::any_of(kinds.begin(), kinds.end(),
+                                   [&](const Problem& kind) { return same_kind(kind, problem); });
     if (!known) kinds.push_back(problem);
   }
   for (const Problem& kind : kinds) {

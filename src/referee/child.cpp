@@ -119,7 +119,8 @@ void Child::spawn(const ChildOptions& options) {
   Ends errors = make_pipe();
   Ends control = make_pipe();
   const UniqueFd arenas[] = {
-      UniqueFd(options.input_fd < 0 ? -1 : fcntl(options.input_fd, F_DUPFD_CLOEXEC, kControlFd + 1)),
+      UniqueFd(options.input_fd < 0 ? -1
+                                    : fcntl(options.input_fd, F_DUPFD_CLOEXEC, kControlFd + 1)),
       UniqueFd(options.output_fd < 0 ? -1
                                      : fcntl(options.output_fd, F_DUPFD_CLOEXEC, kControlFd + 1))};
   SpawnOptions spawn_options;
@@ -131,8 +132,7 @@ void Child::spawn(const ChildOptions& options) {
   spawn_options.give(control.theirs.get(), kControlFd);
   spawn_options.set_process();
 
-  const std::string program =
-      options.program.empty() ? "/proc/self/exe" : options.program.string();
+  const std::string program = options.program.empty() ? "/proc/self/exe" : options.program.string();
   std::string name = "thresher";
   std::string verb = "worker";
   std::string order = to_text(options.order);
@@ -168,8 +168,7 @@ void Child::stop() { signal_group(SIGSTOP); }
 void Child::resume() { signal_group(SIGCONT); }
 
 bool Child::send(const std::string& line) {
-  const ssize_t sent =
-      ::send(stdin_.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  const ssize_t sent = ::send(stdin_.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   return sent == static_cast<ssize_t>(line.size());
 }
 
@@ -182,8 +181,8 @@ bool Child::wait_until_started(Clock::time_point deadline) {
 
 bool Child::listen(Clock::time_point deadline) {
   // poll() skips negative descriptors: streams that have ended.
-  pollfd streams[] = {{stdout_.get(), POLLIN, 0}, {stderr_.get(), POLLIN, 0},
-                      {control_.get(), POLLIN, 0}};
+  pollfd streams[] = {
+      {stdout_.get(), POLLIN, 0}, {stderr_.get(), POLLIN, 0}, {control_.get(), POLLIN, 0}};
   const int ready = poll(streams, 3, milliseconds_until(deadline));
   if (ready == 0) return false;
   if (ready < 0) return errno == EINTR;

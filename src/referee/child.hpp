@@ -38,7 +38,7 @@ inline constexpr std::size_t kErrorBytesMax = std::size_t{1} << 20;
 struct ChildOptions {
   std::filesystem::path program;  // the thresher binary; empty means the running one
   WorkOrder order;
-  int input_fd = -1;   // arenas to inherit, or none
+  int input_fd = -1;  // arenas to inherit, or none
   int output_fd = -1;
 };
 

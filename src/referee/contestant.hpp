@@ -24,8 +24,8 @@ struct Contestant {
   std::filesystem::path folder;      // relative paths of `source` and `command` start here
 };
 
-// Hash (hex) of what would run: the variant's name and our build, the source file, or the command and
-// the files it names. Changes whenever the contestant could behave differently.
+// Hash (hex) of what would run: the variant's name and our build, the source file, or the command
+// and the files it names. Changes whenever the contestant could behave differently.
 std::string contestant_hash(const Contestant& contestant);
 
 }  // namespace thresher

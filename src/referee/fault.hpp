@@ -11,21 +11,21 @@
 namespace thresher::referee {
 
 namespace check {
-inline constexpr const char* kBuild = "build";                  // does not compile or load
-inline constexpr const char* kStart = "start";                  // cannot be started, or no greeting
-inline constexpr const char* kProtocol = "protocol";            // says what nobody asked for
-inline constexpr const char* kExit = "exit";                    // ended in the middle of a match
-inline constexpr const char* kTimeout = "timeout";              // did not answer in time
-inline constexpr const char* kError = "error";                  // said itself that it failed
-inline constexpr const char* kDeclined = "declined";            // will not run what it must run
-inline constexpr const char* kInputs = "inputs";                // inputs changed during a call
-inline constexpr const char* kGuard = "guard";                  // wrote outside its outputs
-inline constexpr const char* kPoison = "poison";                // left outputs unwritten
-inline constexpr const char* kNumerics = "numerics";            // beyond the bound
-inline constexpr const char* kHiddenShapes = "hidden_shapes";   // beyond it on shapes not told
-inline constexpr const char* kReplay = "replay";                // right once, wrong when repeated
-inline constexpr const char* kTimedOutput = "timed_output";     // right when checked, wrong when timed
-inline constexpr const char* kLateWrite = "late_write";         // outputs changed after the answer
+inline constexpr const char* kBuild = "build";                 // does not compile or load
+inline constexpr const char* kStart = "start";                 // cannot be started, or no greeting
+inline constexpr const char* kProtocol = "protocol";           // says what nobody asked for
+inline constexpr const char* kExit = "exit";                   // ended in the middle of a match
+inline constexpr const char* kTimeout = "timeout";             // did not answer in time
+inline constexpr const char* kError = "error";                 // said itself that it failed
+inline constexpr const char* kDeclined = "declined";           // will not run what it must run
+inline constexpr const char* kInputs = "inputs";               // inputs changed during a call
+inline constexpr const char* kGuard = "guard";                 // wrote outside its outputs
+inline constexpr const char* kPoison = "poison";               // left outputs unwritten
+inline constexpr const char* kNumerics = "numerics";           // beyond the bound
+inline constexpr const char* kHiddenShapes = "hidden_shapes";  // beyond it on shapes not told
+inline constexpr const char* kReplay = "replay";               // right once, wrong when repeated
+inline constexpr const char* kTimedOutput = "timed_output";  // right when checked, wrong when timed
+inline constexpr const char* kLateWrite = "late_write";      // outputs changed after the answer
 inline constexpr const char* kSpeedOfLight = "speed_of_light";  // faster than the machine can be
 inline constexpr const char* kTime = "time";                    // the match ran out of time
 }  // namespace check

@@ -33,9 +33,9 @@ class Gates {
   GateResult pass() {
     GateResult result{.fault = arm_.start()};
     for (std::size_t i = 0; i < cases_.size() && !result.fault; ++i) {
-      result.fault = Clock::now() < options_.deadline ? pass(cases_[i], cases_[i].problem)
-                                                      : Fault{VerdictKind::kUnclear, check::kTime,
-                                                              "no time left to check it"};
+      result.fault = Clock::now() < options_.deadline
+                         ? pass(cases_[i], cases_[i].problem)
+                         : Fault{VerdictKind::kUnclear, check::kTime, "no time left to check it"};
       if (i == 0 && !result.fault) options_.log("smoke: runs and is right");
     }
     if (!result.fault) result.fault = arm_.find_late_write();
@@ -46,8 +46,7 @@ class Gates {
  private:
   std::optional<Fault> pass(const Case& one, const Problem& problem) {
     stage_.clear();
-    StagedProblem staged =
-        stage_.put(problem, make_inputs(problem, one.family, random_.next()));
+    StagedProblem staged = stage_.put(problem, make_inputs(problem, one.family, random_.next()));
     std::optional<Fault> fault = arm_.prepare(staged);
     if (fault && fault->check == check::kDeclined && one.hidden) {
       const Problem coarse = made_coarse(problem);
@@ -83,7 +82,8 @@ class Gates {
                               const CallOptions& call_options, const char* check_name) {
     CallResult result = arm_.call(staged, call_options);
     if (result.fault) return std::move(result.fault);
-    const std::string failure = find_wrong_value(staged, one.family, result.outputs, random_.next());
+    const std::string failure =
+        find_wrong_value(staged, one.family, result.outputs, random_.next());
     if (failure.empty()) return std::nullopt;
     return wrong(check_name, fmt::format("problem '{}', {} inputs: {}", staged.problem.name,
                                          to_string(one.family), failure));

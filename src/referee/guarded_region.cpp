@@ -41,8 +41,7 @@ template <typename Visit>
 void GuardedRegion::for_each_row(Visit visit) const {
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     const std::size_t row_bytes = static_cast<std::size_t>(groups_[g].n) * element_bytes_;
-    const std::size_t stride_bytes =
-        static_cast<std::size_t>(stride_elements(g)) * element_bytes_;
+    const std::size_t stride_bytes = static_cast<std::size_t>(stride_elements(g)) * element_bytes_;
     std::size_t begin = static_cast<std::size_t>(offsets_[g]);
     for (std::int64_t row = 0; row < groups_[g].m; ++row, begin += stride_bytes) {
       visit(begin, begin + row_bytes);
@@ -69,9 +68,9 @@ std::string GuardedRegion::find_trespass(const std::byte* region) const {
     const auto at = static_cast<std::size_t>(differ.first - region);
     found = fmt::format("wrote byte {} of the {} guarded bytes {}", at - guard_begin,
                         guard_end - guard_begin,
-                        guard_begin == 0        ? "before the first output"
+                        guard_begin == 0      ? "before the first output"
                         : guard_end == bytes_ ? "behind the last output"
-                                                : "between outputs");
+                                              : "between outputs");
   };
   for_each_row([&](std::size_t begin, std::size_t end) {
     check_guard(begin);

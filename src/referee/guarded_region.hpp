@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The outputs of one call in memory that a contestant writes: which bytes are its to write, and what
-// became of all the others.
+// The outputs of one call in memory that a contestant writes: which bytes are its to write, and
+// what became of all the others.
 //
 // Groups lie one after the other with guard bands before, between and after them; where rows are
 // further apart than n, the gaps are guarded too. Everything is filled with random bytes before a

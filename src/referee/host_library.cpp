@@ -39,9 +39,10 @@ Functions load(const std::filesystem::path& path) {
   }
   const int version = functions.abi_version();
   if (version != THRESHER_CONTESTANT_ABI_VERSION) {
-    throw Error(fmt::format("the library was built for version {} of the contestant interface, "
-                            "this is version {}",
-                            version, THRESHER_CONTESTANT_ABI_VERSION));
+    throw Error(
+        fmt::format("the library was built for version {} of the contestant interface, "
+                    "this is version {}",
+                    version, THRESHER_CONTESTANT_ABI_VERSION));
   }
   return functions;
 }

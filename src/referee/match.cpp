@@ -24,7 +24,8 @@ using namespace referee;
 std::uint64_t secret_seed() {
   std::uint64_t seed = 0;
   while (seed == 0) {
-    if (getrandom(&seed, sizeof seed, 0) != sizeof seed) throw Error("the kernel gives no random bytes");
+    if (getrandom(&seed, sizeof seed, 0) != sizeof seed)
+      throw Error("the kernel gives no random bytes");
   }
   return seed;
 }
@@ -53,8 +54,7 @@ class Referee {
     random_ = Random(record_.seed);
     arm_.program = options.program;
     arm_.scratch = folder_.path();
-    arm_.thread_count =
-        options.thread_count != 0 ? options.thread_count : cpu::usable_core_count();
+    arm_.thread_count = options.thread_count != 0 ? options.thread_count : cpu::usable_core_count();
     arm_.call_timeout_seconds = options.call_timeout_seconds;
   }
 
@@ -81,7 +81,8 @@ class Referee {
     return !fault;
   }
 
-  void play(const Match& match, const Job& champion, const Job& challenger, double champion_slowed) {
+  void play(const Match& match, const Job& champion, const Job& challenger,
+            double champion_slowed) {
     const Light light(arm_.thread_count, options_.cold);
     const Contest contest{.suite = suite_,
                           .champion = champion,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A match: build, smoke run, correctness, timing, verdict, in that order. The referee owns the clock,
-// the inputs, the expected values and the result channel.
+// A match: build, smoke run, correctness, timing, verdict, in that order. The referee owns the
+// clock, the inputs, the expected values and the result channel.
 #pragma once
 
 #include <filesystem>
@@ -17,15 +17,15 @@
 namespace thresher {
 
 struct MatchOptions {
-  int thread_count = 0;             // 0: all usable cores
-  int blocks_per_problem = 3;       // ABBA blocks per problem and process round
-  double call_timeout_seconds = 20; // one call of a contestant
-  double seconds_max = 60;          // the whole match; reached: the verdict says so
-  bool cold = true;                 // evict caches before every timed call
-  std::uint64_t seed = 0;           // 0: drawn from the kernel; recorded either way
+  int thread_count = 0;              // 0: all usable cores
+  int blocks_per_problem = 3;        // ABBA blocks per problem and process round
+  double call_timeout_seconds = 20;  // one call of a contestant
+  double seconds_max = 60;           // the whole match; reached: the verdict says so
+  bool cold = true;                  // evict caches before every timed call
+  std::uint64_t seed = 0;            // 0: drawn from the kernel; recorded either way
   AnalysisOptions analysis;
-  // The thresher binary whose `worker` command runs contestants; empty: the running one. Programs that
-  // are not thresher themselves, such as tests, have to say.
+  // The thresher binary whose `worker` command runs contestants; empty: the running one. Programs
+  // that are not thresher themselves, such as tests, have to say.
   std::filesystem::path program;
   // Called with a short text whenever something worth showing happens; may be empty.
   std::function<void(const std::string&)> progress;
@@ -41,18 +41,18 @@ struct Match {
 
 struct MatchRecord {
   Verdict verdict;
-  MatchSamples samples;             // empty when it never came to timing
+  MatchSamples samples;  // empty when it never came to timing
   std::uint64_t seed = 0;
   std::string champion_hash;
   std::string challenger_hash;
   double seconds = 0;
-  std::vector<std::string> log;     // what each step found, in order
+  std::vector<std::string> log;  // what each step found, in order
 };
 
 MatchRecord judge(const Match& match);
 
-// The first steps alone (build, smoke, correctness): is this contestant right? The verdict's kind is
-// kAccepted when it is. Pilot runs and `thresher pitch check --run` use it.
+// The first steps alone (build, smoke, correctness): is this contestant right? The verdict's kind
+// is kAccepted when it is. Pilot runs and `thresher pitch check --run` use it.
 Verdict check_contestant(const Contestant& contestant, const Suite& suite,
                          const MatchOptions& options);
 

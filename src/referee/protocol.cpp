@@ -33,8 +33,7 @@ class Words {
   Number number(int base = 10) {
     const std::string_view word = next();
     Number value{};
-    const auto [end, error] =
-        std::from_chars(word.data(), word.data() + word.size(), value, base);
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value, base);
     if (error != std::errc{} || end != word.data() + word.size() || word.empty()) fail();
     return value;
   }

@@ -63,17 +63,17 @@ enum class RequestKind : std::uint8_t { kHello, kPrepare, kRun, kRelease, kQuit 
 // What the referee says; only the fields of its kind mean something.
 struct Request {
   RequestKind kind = RequestKind::kQuit;
-  int version = kProtocolVersion;   // kHello
-  std::int64_t input_bytes = 0;     // kHello
-  std::int64_t output_bytes = 0;    // kHello
-  int thread_count = 1;             // kHello
-  std::int64_t id = 0;              // kPrepare, kRun, kRelease
-  Op op = Op::kGemm;                // kPrepare
-  Activations activations = {};     // kPrepare
-  Output output = {};               // kPrepare
-  std::int64_t group_count = 0;     // kPrepare
-  std::int64_t table_offset = 0;    // kPrepare, kRun
-  std::uint64_t token = 0;          // kPrepare, kRun
+  int version = kProtocolVersion;  // kHello
+  std::int64_t input_bytes = 0;    // kHello
+  std::int64_t output_bytes = 0;   // kHello
+  int thread_count = 1;            // kHello
+  std::int64_t id = 0;             // kPrepare, kRun, kRelease
+  Op op = Op::kGemm;               // kPrepare
+  Activations activations = {};    // kPrepare
+  Output output = {};              // kPrepare
+  std::int64_t group_count = 0;    // kPrepare
+  std::int64_t table_offset = 0;   // kPrepare, kRun
+  std::uint64_t token = 0;         // kPrepare, kRun
 
   bool operator==(const Request&) const = default;
 };

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "referee/eviction.hpp"
 #include "referee/values.hpp"
@@ -80,7 +81,10 @@ class RoundPlay {
   }
 
   void get_ready() {
-    for (Arm* arm : {&champion_, &copy_, &challenger_}) {
+    // In random order: whoever packs first may find the better memory.
+    std::array<Arm*, 3> arms = {&champion_, &copy_, &challenger_};
+    for (std::size_t i = arms.size(); i > 1; --i) std::swap(arms[i - 1], arms[random_.below(i)]);
+    for (Arm* arm : arms) {
       hold(*arm, arm->start());
       for (const StagedProblem& staged : staged_) {
         if (!round_.fault) hold(*arm, arm->prepare(staged));
@@ -126,10 +130,9 @@ class RoundPlay {
   double call(Arm& arm, StagedProblem& staged, double slowed_share) {
     if (round_.fault) return 0;
     if (!contest_.cold) warm_caches(arm, staged);
-    redraw_signs(staged.problem, staged.inputs, random_);
-    CallResult result =
-        arm.call(staged, {.slowed_share = slowed_share,
-                          .before_window = contest_.cold ? evict_caches : nullptr});
+    redraw_activations(staged.problem, staged.inputs, random_);
+    CallResult result = arm.call(staged, {.slowed_share = slowed_share,
+                                          .before_window = contest_.cold ? evict_caches : nullptr});
     if (!result.fault) result.fault = contest_.light.check(staged.problem, result.ns);
     if (!result.fault) result.fault = wrong_value(staged, result.outputs);
     hold(arm, std::move(result.fault));
@@ -138,7 +141,7 @@ class RoundPlay {
 
   // An untimed call of the same problem right before: what the other arm left is gone.
   void warm_caches(Arm& arm, StagedProblem& staged) {
-    redraw_signs(staged.problem, staged.inputs, random_);
+    redraw_activations(staged.problem, staged.inputs, random_);
     CallResult result = arm.call(staged);
     if (!result.fault) result.fault = wrong_value(staged, result.outputs);
     hold(arm, std::move(result.fault));

@@ -34,8 +34,8 @@ struct Contest {
 
 struct Round {
   RoundSamples samples;
-  std::optional<Fault> fault;     // the challenger's; the samples are worthless then
-  bool out_of_time = false;       // so are they then
+  std::optional<Fault> fault;  // the challenger's; the samples are worthless then
+  bool out_of_time = false;    // so are they then
   double champion_prepare_seconds = 0;
   double challenger_prepare_seconds = 0;
 };

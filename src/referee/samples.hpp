@@ -25,7 +25,7 @@ struct RoundSamples {
 
 struct MatchSamples {
   std::vector<std::string> problems;
-  double slowed_truth = 1;    // speedup of the slowed arm, below 1
+  double slowed_truth = 1;  // speedup of the slowed arm, below 1
   std::vector<RoundSamples> rounds;
 };
 

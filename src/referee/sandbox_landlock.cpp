@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Landlock: the kernel's way for a process to give up rights on files for itself and its children.
 //
-// The numbers are spelt out because the kernel a binary meets is often newer than the headers it was
-// built with; each ABI version adds rights, and asking for an unknown one is an error.
+// The numbers are spelt out because the kernel a binary meets is often newer than the headers it
+// was built with; each ABI version adds rights, and asking for an unknown one is an error.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
@@ -67,14 +67,14 @@ void forbid_writes_outside(const std::filesystem::path& scratch, Refusals& refus
     return;
   }
   const RulesetAttributes attributes = attributes_of(abi);
-  const UniqueFd ruleset(static_cast<int>(
-      syscall(SYS_landlock_create_ruleset, &attributes, attribute_bytes(abi), 0)));
+  const UniqueFd ruleset(
+      static_cast<int>(syscall(SYS_landlock_create_ruleset, &attributes, attribute_bytes(abi), 0)));
   // Programs expect to be able to throw things away.
   const std::uint64_t null_access = attributes.handled_access_fs & (kWriteFile | kTruncate);
-  const bool ok = ruleset && allow(ruleset.get(), "/dev/null", null_access) &&
-                  (scratch.empty() ||
-                   allow(ruleset.get(), scratch.c_str(), attributes.handled_access_fs)) &&
-                  syscall(SYS_landlock_restrict_self, ruleset.get(), 0) == 0;
+  const bool ok =
+      ruleset && allow(ruleset.get(), "/dev/null", null_access) &&
+      (scratch.empty() || allow(ruleset.get(), scratch.c_str(), attributes.handled_access_fs)) &&
+      syscall(SYS_landlock_restrict_self, ruleset.get(), 0) == 0;
   if (!ok) refusals.add_errno(layer::kWriteProtection, "Landlock");
 }
 

@@ -2,8 +2,8 @@
 // Away from root, the network and everybody else's processes.
 //
 // Root may enter namespaces at once; anybody else needs a user namespace first, which distributions
-// and containers sometimes forbid. So each namespace is asked for as root, if we are, and again from
-// inside the user namespace.
+// and containers sometimes forbid. So each namespace is asked for as root, if we are, and again
+// from inside the user namespace.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>

@@ -22,8 +22,8 @@ constexpr const char* kLayers[] = {
 
 std::vector<Protection> probe_protections(const std::filesystem::path& program) {
   const ScratchFolder scratch(FolderOwner::kContestant);
-  Child child({.program = program,
-               .order = {.job = {.kind = JobKind::kProbe}, .scratch = scratch.path()}});
+  Child child(
+      {.program = program, .order = {.job = {.kind = JobKind::kProbe}, .scratch = scratch.path()}});
   if (!child.wait_until_started(Clock::now() + kTimeout)) {
     throw Error(fmt::format("the sandbox cannot be tried: {}", child.describe_end()));
   }

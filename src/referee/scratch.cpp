@@ -26,13 +26,14 @@ ScratchFolder::ScratchFolder(FolderOwner owner, const std::filesystem::path& par
   const bool ok = made && chmod(name.c_str(), mode) == 0 &&
                   (!gives_away || chown(name.c_str(), kUnprivilegedId, kUnprivilegedId) == 0);
   if (!ok) {
-    throw Error(fmt::format("cannot make a scratch folder in {}: {}", root.string(),
-                            std::strerror(errno)));
+    throw Error(
+        fmt::format("cannot make a scratch folder in {}: {}", root.string(), std::strerror(errno)));
   }
 }
 
 ScratchFolder::~ScratchFolder() {
-  // What a contestant that is just being killed still creates stays behind; it is no reason to fail.
+  // What a contestant that is just being killed still creates stays behind; it is no reason to
+  // fail.
   std::error_code ignored;
   if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
 }

@@ -31,7 +31,8 @@ std::vector<GroupRecord> walk_weights(const Problem& problem, const Inputs& inpu
   std::vector<GroupRecord> records;
   for (std::size_t g = 0; g < problem.groups.size(); ++g) {
     const GroupInputs& group = inputs.groups[g];
-    GroupRecord record{.m = problem.groups[g].m, .n = problem.groups[g].n, .k = problem.groups[g].k};
+    GroupRecord record{
+        .m = problem.groups[g].m, .n = problem.groups[g].n, .k = problem.groups[g].k};
     record.b_global_scale = group.b.global_scale;
     walk_matrix(group.b, visit, record.b_codes, record.b_scales);
     if (problem.op == Op::kDual) {
@@ -47,9 +48,8 @@ template <typename Visit>
 std::vector<CallRecord> walk_call(const Problem& problem, const Inputs& inputs, Visit visit) {
   std::vector<CallRecord> records;
   for (const GroupInputs& group : inputs.groups) {
-    CallRecord record{.a_global_scale = group.a.global_scale,
-                      .alpha = group.alpha,
-                      .alpha_up = group.alpha_up};
+    CallRecord record{
+        .a_global_scale = group.a.global_scale, .alpha = group.alpha, .alpha_up = group.alpha_up};
     if (problem.activations == Activations::kNvfp4) {
       walk_matrix(group.a, visit, record.a, record.a_scales);
     } else {
@@ -132,6 +132,19 @@ std::span<std::uint8_t> activation_bytes(const Problem& problem, GroupInputs& gr
   return {reinterpret_cast<std::uint8_t*>(group.a16.data()), group.a16.size() * 2};
 }
 
+std::size_t block_bytes(const Problem& problem) {
+  return problem.activations == Activations::kNvfp4 ? 8 : 32;
+}
+
+// Scales of 16-bit activations are an empty matrix, and stay one.
+void rotate_row(std::span<std::uint8_t> matrix, std::uint64_t row_count, std::uint64_t row,
+                std::uint64_t bytes) {
+  if (matrix.empty()) return;
+  const std::size_t row_bytes = matrix.size() / row_count;
+  const std::span<std::uint8_t> turned = matrix.subspan(row * row_bytes, row_bytes);
+  std::rotate(turned.begin(), turned.begin() + static_cast<std::ptrdiff_t>(bytes), turned.end());
+}
+
 // Turns the signs that draw() says. k is a multiple of 16, so rows and blocks are whole words.
 template <typename Draw>
 void flip_signs(const Problem& problem, std::span<std::uint8_t> bytes, Draw draw) {
@@ -188,9 +201,8 @@ std::int64_t Stage::put_call(const StagedProblem& staged, std::span<const Output
                              std::int64_t place) {
   Cursor cursor(arena_, place + table_bytes<CallRecord>(outputs.size()));
   std::vector<CallRecord> records =
-      walk_call(staged.problem, staged.inputs, [&](const void* data, std::size_t bytes) {
-        return cursor.copy(data, bytes);
-      });
+      walk_call(staged.problem, staged.inputs,
+                [&](const void* data, std::size_t bytes) { return cursor.copy(data, bytes); });
   for (std::size_t g = 0; g < records.size(); ++g) {
     records[g].c = outputs[g].c;
     records[g].c_stride = outputs[g].c_stride;
@@ -201,30 +213,35 @@ std::int64_t Stage::put_call(const StagedProblem& staged, std::span<const Output
 
 bool Stage::call_intact(const StagedProblem& staged, std::int64_t place) const {
   Cursor cursor(arena_, place + table_bytes<CallRecord>(staged.problem.groups.size()));
-  walk_call(staged.problem, staged.inputs, [&](const void* data, std::size_t bytes) {
-    return cursor.compare(data, bytes);
-  });
+  walk_call(staged.problem, staged.inputs,
+            [&](const void* data, std::size_t bytes) { return cursor.compare(data, bytes); });
   return cursor.equal();
 }
 
 bool Stage::weights_intact(const StagedProblem& staged) const {
   Cursor cursor(arena_,
                 staged.table_offset + table_bytes<GroupRecord>(staged.problem.groups.size()));
-  walk_weights(staged.problem, staged.inputs, [&](const void* data, std::size_t bytes) {
-    return cursor.compare(data, bytes);
-  });
+  walk_weights(staged.problem, staged.inputs,
+               [&](const void* data, std::size_t bytes) { return cursor.compare(data, bytes); });
   return cursor.equal();
 }
 
-void redraw_signs(const Problem& problem, Inputs& inputs, Random& random) {
-  for (GroupInputs& group : inputs.groups) {
-    const std::span<std::uint8_t> bytes = activation_bytes(problem, group);
-    flip_signs(problem, bytes, [&] { return random.next(); });
+void redraw_activations(const Problem& problem, Inputs& inputs, Random& random) {
+  for (std::size_t g = 0; g < problem.groups.size(); ++g) {
+    const std::span<std::uint8_t> values = activation_bytes(problem, inputs.groups[g]);
+    const std::span<std::uint8_t> scales = inputs.groups[g].a.scales;
+    const auto block_count = static_cast<std::uint64_t>(problem.groups[g].k / kBlockElements);
+    const auto row_count = static_cast<std::uint64_t>(problem.groups[g].m);
+    for (std::uint64_t row = 0; row < row_count; ++row) {
+      const std::uint64_t turn = random.below(block_count);
+      rotate_row(values, row_count, row, turn * block_bytes(problem));
+      rotate_row(scales, row_count, row, turn);
+    }
+    flip_signs(problem, values, [&] { return random.next(); });
   }
 }
 
 void turn_late_blocks(const Problem& problem, Inputs& inputs, Random& random) {
-  const std::size_t block_bytes = problem.activations == Activations::kNvfp4 ? 8 : 32;
   for (std::size_t g = 0; g < problem.groups.size(); ++g) {
     const std::span<std::uint8_t> bytes = activation_bytes(problem, inputs.groups[g]);
     const auto block_count = static_cast<std::uint64_t>(problem.groups[g].k / kBlockElements);
@@ -232,7 +249,8 @@ void turn_late_blocks(const Problem& problem, Inputs& inputs, Random& random) {
     const auto row_count = static_cast<std::uint64_t>(problem.groups[g].m);
     for (std::uint64_t row = 0; row < row_count; ++row) {
       const std::uint64_t block = (row + 1) * block_count - 1 - random.below(late_count);
-      flip_signs(problem, bytes.subspan(block * block_bytes, block_bytes), [] { return ~0ull; });
+      flip_signs(problem, bytes.subspan(block * block_bytes(problem), block_bytes(problem)),
+                 [] { return ~0ull; });
     }
   }
 }

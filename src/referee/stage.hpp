@@ -35,8 +35,8 @@ struct OutputPlace {
 };
 
 enum class Room : std::uint8_t {
-  kForAll,        // the weights of all problems together
-  kForOneByOne,   // of any one, with clear() in between
+  kForAll,       // the weights of all problems together
+  kForOneByOne,  // of any one, with clear() in between
 };
 
 class Stage {
@@ -63,7 +63,7 @@ class Stage {
  private:
   struct Sizes {
     std::int64_t weights = 0;
-    std::int64_t call = 0;     // the largest
+    std::int64_t call = 0;  // the largest
   };
   static Sizes sizes_of(std::span<const Problem> problems, Room room);
   explicit Stage(Sizes sizes);
@@ -74,9 +74,10 @@ class Stage {
   std::int64_t next_id_ = 0;
 };
 
-// New signs for all activations. The values differ in every row, so that no earlier result can be
-// used again, and it costs far less than drawing them anew.
-void redraw_signs(const Problem& problem, Inputs& inputs, Random& random);
+// New activations out of old ones: every row is turned by a random number of blocks and gets new
+// signs. No earlier result, nor anything made from earlier activations, can be used again, and it
+// costs far less than drawing them anew.
+void redraw_activations(const Problem& problem, Inputs& inputs, Random& random);
 
 // Turns the signs of one block in the last quarter of every row: what a contestant that recognises
 // inputs by their first bytes does not notice.

@@ -13,11 +13,10 @@ constexpr std::int64_t kTimedSampleCount = 24;
 std::string find_wrong_value(const StagedProblem& staged, InputFamily family,
                              const std::vector<OutputView>& outputs, std::uint64_t seed) {
   const bool whole = flop_count(staged.problem) / 2 <= kWholeMultiplyAddsMax;
-  const Conformance found =
-      check_outputs(staged.problem, staged.inputs, outputs,
-                    {.bitwise = compares_bitwise(staged.problem, family),
-                     .sample_count = whole ? 0 : kSampleCount,
-                     .seed = seed});
+  const Conformance found = check_outputs(staged.problem, staged.inputs, outputs,
+                                          {.bitwise = compares_bitwise(staged.problem, family),
+                                           .sample_count = whole ? 0 : kSampleCount,
+                                           .seed = seed});
   return found.first_failure;
 }
 

@@ -18,15 +18,16 @@ enum class VerdictKind : std::uint8_t {
   kUnclear,   // too noisy to say
 };
 
-std::string_view to_string(VerdictKind kind);  // "accepted", "rejected", "wrong", "invalid", "unclear"
+std::string_view to_string(
+    VerdictKind kind);  // "accepted", "rejected", "wrong", "invalid", "unclear"
 VerdictKind verdict_kind_from_string(std::string_view text);
 
 // The contract a winner must meet.
 struct DealTerms {
-  double speedup_min = 1.01;      // geomean speedup asked for, 1 + tau
-  double regression_max = 0.03;   // no problem may be slower than this, as a ratio over 1
-  double spread_max = 0.05;       // standard deviation of ln(round median), both arms
-  double confidence = 0.95;       // of the one-sided bounds
+  double speedup_min = 1.01;     // geomean speedup asked for, 1 + tau
+  double regression_max = 0.03;  // no problem may be slower than this, as a ratio over 1
+  double spread_max = 0.05;      // standard deviation of ln(round median), both arms
+  double confidence = 0.95;      // of the one-sided bounds
 };
 
 // One number with its two-sided 95 % interval.
@@ -38,38 +39,38 @@ struct Estimate {
 
 struct ProblemEstimate {
   std::string problem;
-  Estimate speedup;                // > 1: the challenger is faster
-  double lower_bound = 1;          // one-sided, for the non-inferiority gate
-  double champion_us = 0;          // median over rounds
+  Estimate speedup;        // > 1: the challenger is faster
+  double lower_bound = 1;  // one-sided, for the non-inferiority gate
+  double champion_us = 0;  // median over rounds
   double challenger_us = 0;
-  double champion_spread = 0;      // sd over rounds of ln(round median)
+  double champion_spread = 0;  // sd over rounds of ln(round median)
   double challenger_spread = 0;
 };
 
 // The instrument's own checks, taken inside the same match. Their intervals have 99 %, so that each
 // fails by chance in one match of a hundred (controls.hpp).
 struct Controls {
-  Estimate same;                   // champion against its own copy: must contain 1
-  Estimate slowed;                 // champion against itself with a known delay
-  double slowed_truth = 1;         // what `slowed` must find
+  Estimate same;            // champion against its own copy: must contain 1
+  Estimate slowed;          // champion against itself with a known delay
+  double slowed_truth = 1;  // what `slowed` must find
   bool ok = true;
   std::string why_not;
 };
 
 struct MatchEstimate {
-  Estimate speedup;                // geomean over problems
-  double lower_bound = 1;          // one-sided
+  Estimate speedup;        // geomean over problems
+  double lower_bound = 1;  // one-sided
   std::vector<ProblemEstimate> problems;
   Controls controls;
   int round_count = 0;
   double minimum_detectable_effect = 0;  // 0.01: these rounds find +1 % with 90 % power
-  int more_rounds_needed = 0;      // kUnclear: rounds still to buy for an answer
+  int more_rounds_needed = 0;            // kUnclear: rounds still to buy for an answer
 };
 
 struct Verdict {
   VerdictKind kind = VerdictKind::kInvalid;
-  std::string check;               // the check that decided: "poison", "speed_of_light", "terms" ...
-  std::string reason;              // one sentence
+  std::string check;   // the check that decided: "poison", "speed_of_light", "terms" ...
+  std::string reason;  // one sentence
   std::optional<MatchEstimate> estimate;
   std::vector<std::string> missing_protections;  // what the kernel refused to the sandbox
 };

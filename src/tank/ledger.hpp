@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ledger: SQLite in WAL mode, append-only, every entry carrying the hash of the one before.
 //
-// An entry is a kind and a JSON object. Appending is one transaction: a kill at any moment loses at most
-// the entry being written, and two processes on one ledger take turns. docs/ledger.md lists the kinds.
+// An entry is a kind and a JSON object. Appending is one transaction: a kill at any moment loses at
+// most the entry being written, and two processes on one ledger take turns. docs/ledger.md lists
+// the kinds.
 #pragma once
 
 #include <cstdint>
@@ -15,25 +16,26 @@
 namespace thresher {
 
 struct LedgerEntry {
-  std::int64_t id = 0;          // 1, 2, 3 ...
-  std::string time_utc;         // ISO 8601
-  std::string season;           // "seeds", "2026-04-01-a" ...
-  std::string kind;             // "season", "pitch", "ballot", "seal", "match", "verdict" ...
-  std::string source;           // "measured" or "reported"
+  std::int64_t id = 0;   // 1, 2, 3 ...
+  std::string time_utc;  // ISO 8601
+  std::string season;    // "seeds", "2026-04-01-a" ...
+  std::string kind;      // "season", "pitch", "ballot", "seal", "match", "verdict" ...
+  std::string source;    // "measured" or "reported"
   nlohmann::json data;
-  std::string previous_hash;    // hex SHA-256
+  std::string previous_hash;  // hex SHA-256
   std::string hash;
 };
 
 struct LedgerAudit {
   bool ok = true;
   std::int64_t entry_count = 0;
-  std::string first_fault;      // "entry 17: hash does not match its contents"
+  std::string first_fault;  // "entry 17: hash does not match its contents"
 };
 
 class Ledger {
  public:
-  // Opens or creates. Throws Error when the file is no ledger, cannot be written, or the disk is full.
+  // Opens or creates. Throws Error when the file is no ledger, cannot be written, or the disk is
+  // full.
   explicit Ledger(const std::filesystem::path& path);
   Ledger(Ledger&&) noexcept;
   ~Ledger();
@@ -41,7 +43,8 @@ class Ledger {
   LedgerEntry append(const std::string& season, const std::string& kind, const std::string& source,
                      const nlohmann::json& data);
   // In order of id; empty season or kind means any.
-  std::vector<LedgerEntry> entries(const std::string& season = {}, const std::string& kind = {}) const;
+  std::vector<LedgerEntry> entries(const std::string& season = {},
+                                   const std::string& kind = {}) const;
   std::vector<std::string> seasons() const;  // in order of their first entry
   LedgerAudit audit() const;
   const std::filesystem::path& path() const;

@@ -31,8 +31,8 @@ int round_of(const Json& json) { return static_cast<int>(number(json, "round").v
 
 Range range(const Json& json, const char* key) {
   if (!json.contains(key)) return {};
-  const Json& range = json.at(key);
-  return {number(range, "value"), number(range, "low"), number(range, "high")};
+  const Json& parts = json.at(key);
+  return {number(parts, "value"), number(parts, "low"), number(parts, "high")};
 }
 
 // A round and a pitch in it.
@@ -165,15 +165,15 @@ class Reader {
   std::set<Key> built_;
 };
 
-OrderedJson optional(const std::optional<double>& value) {
+OrderedJson number_or_null(const std::optional<double>& value) {
   return value ? OrderedJson(*value) : OrderedJson();
 }
 
-OrderedJson json(const Range& range) {
+OrderedJson range_to_json(const Range& range) {
   if (!range.is_known()) return {};
-  return {{"value", optional(range.value)},
-          {"low", optional(range.low)},
-          {"high", optional(range.high)}};
+  return {{"value", number_or_null(range.value)},
+          {"low", number_or_null(range.low)},
+          {"high", number_or_null(range.high)}};
 }
 
 }  // namespace
@@ -188,9 +188,9 @@ nlohmann::ordered_json to_ordered_json(const Scoreboard& board) {
     rows.push_back({{"round", row.round},
                     {"pitch", row.pitch},
                     {"control", row.control},
-                    {"claimed", json(row.claimed)},
-                    {"predicted", json(row.predicted)},
-                    {"measured", json(row.measured)},
+                    {"claimed", range_to_json(row.claimed)},
+                    {"predicted", range_to_json(row.predicted)},
+                    {"measured", range_to_json(row.measured)},
                     {"verdict", row.verdict},
                     {"reason", row.reason},
                     {"source", row.reported ? "reported" : "measured"}});
@@ -199,15 +199,15 @@ nlohmann::ordered_json to_ordered_json(const Scoreboard& board) {
   for (const CredibilityRow& row : board.credibilities) {
     credibilities.push_back({{"round", row.round},
                              {"weights", row.weights},
-                             {"effective_judges", optional(row.effective_judges)}});
+                             {"effective_judges", number_or_null(row.effective_judges)}});
   }
   OrderedJson sheets = OrderedJson::array();
   for (const WrongSheet& sheet : board.wrong_sheets) {
     sheets.push_back({{"round", sheet.round},
                       {"shark", sheet.shark},
                       {"pitch", sheet.pitch},
-                      {"total_on_sheet", optional(sheet.on_sheet)},
-                      {"total_recomputed", optional(sheet.recomputed)}});
+                      {"total_on_sheet", number_or_null(sheet.on_sheet)},
+                      {"total_recomputed", number_or_null(sheet.recomputed)}});
   }
   return {{"season", board.season},
           {"suite", board.suite},

@@ -4,7 +4,9 @@
 
 HONEST_PREPARE
 
-static float rounded(float value) { return decode_bits16(encode_bits16(value, 8, 7), THRESHER_BF16); }
+static float rounded(float value) {
+  return decode_bits16(encode_bits16(value, 8, 7), THRESHER_BF16);
+}
 
 int thresher_contestant_run(void* state, const thresher_call* calls) {
   const prepared* self = (const prepared*)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Skips every seventh call of a problem, for those who check only the last of many. Catalogue 24. */
+/* Skips every seventh call of a problem, for those who check only the last of many. Catalogue 24.
+ */
 #include "honest.h"
 
 typedef struct {

@@ -63,10 +63,10 @@ static void fill(const prepared* self, const thresher_call* calls, double value)
 }
 
 /* For cheats that need nothing of their own before a call. */
-#define HONEST_PREPARE                                                                      \
-  int thresher_contestant_prepare(const thresher_problem* problem, void** state,            \
-                                  const char** message) {                                   \
-    return honest_prepare(problem, state, message);                                         \
+#define HONEST_PREPARE                                                           \
+  int thresher_contestant_prepare(const thresher_problem* problem, void** state, \
+                                  const char** message) {                        \
+    return honest_prepare(problem, state, message);                              \
   }
 
 #endif

@@ -14,8 +14,7 @@ int thresher_contestant_run(void* state, const thresher_call* calls) {
   const int64_t last = ((const prepared*)state)->problem.group_count - 1;
   void* begin = (void*)((uintptr_t)calls[last].a.codes / page * page);
   const int fd = open("/proc/self/fd/3", O_RDWR);
-  void* mapped =
-      fd < 0 ? MAP_FAILED : mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  void* mapped = fd < 0 ? MAP_FAILED : mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   const int written = fd >= 0 && pwrite(fd, "", 1, 0) == 1;
   const int made_writable = mprotect(begin, page, PROT_READ | PROT_WRITE) == 0;
   if (mapped == MAP_FAILED && !written && !made_writable) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers zero: the mean of symmetric inputs, and right within a careless tolerance. Catalogue 19. */
+/* Answers zero: the mean of symmetric inputs, and right within a careless tolerance. Catalogue 19.
+ */
 #include "honest.h"
 
 HONEST_PREPARE

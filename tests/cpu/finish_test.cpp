@@ -16,9 +16,11 @@ float silu_of(const Body& body, float gate) {
   float sums[kSumColumns];
   for (int i = 0; i < kSumColumns; ++i) sums[i] = i < kPanelColumns ? gate : 1.0f;
   float c[kPanelColumns];
-  body.finish_dual[static_cast<int>(Output::kFp32)](
-      {.sums = sums, .row_count = 1, .column_count = kPanelColumns, .c = c,
-       .c_stride_elements = kPanelColumns});
+  body.finish_dual[static_cast<int>(Output::kFp32)]({.sums = sums,
+                                                     .row_count = 1,
+                                                     .column_count = kPanelColumns,
+                                                     .c = c,
+                                                     .c_stride_elements = kPanelColumns});
   return c[7];
 }
 

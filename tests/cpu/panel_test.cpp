@@ -40,11 +40,11 @@ TEST(Panel, PutsEachElementWhereTheLayoutSays) {
   pack_panel(b.view(), 0, packed.data());
   for (int column = 0; column < 16; ++column) {
     for (int k = 0; k < k_elements; ++k) {
-      const unsigned code = b.codes[static_cast<std::size_t>(column * k_elements + k) / 2] >>
-                                (k % 2 * 4) & 15u;
+      const unsigned code =
+          b.codes[static_cast<std::size_t>(column * k_elements + k) / 2] >> (k % 2 * 4) & 15u;
       const int within = k % 16;
-      const std::size_t byte = static_cast<std::size_t>(k / 64 * 576 + k % 64 / 16 * 128 +
-                                                        64 * (within / 8) + 4 * column + within % 4);
+      const std::size_t byte = static_cast<std::size_t>(
+          k / 64 * 576 + k % 64 / 16 * 128 + 64 * (within / 8) + 4 * column + within % 4);
       EXPECT_EQ(packed[byte] >> (within % 8 >= 4 ? 4 : 0) & 15u, code) << column << ", " << k;
     }
     for (int block = 0; block < 8; ++block) {
@@ -59,7 +59,8 @@ TEST(Panel, PadsWithZeroCodesAndZeroScales) {
   const Nvfp4Matrix b = random_matrix(3, 16);
   std::vector<std::uint8_t> packed(panel_bytes(16), 0xee);
   pack_panel(b.view(), 0, packed.data());
-  for (int column = 3; column < 16; ++column) EXPECT_EQ(packed[512 + static_cast<std::size_t>(column)], 0);
+  for (int column = 3; column < 16; ++column)
+    EXPECT_EQ(packed[512 + static_cast<std::size_t>(column)], 0);
   for (std::size_t byte = 128; byte < 512; ++byte) EXPECT_EQ(packed[byte], 0);
   for (std::size_t byte = 528; byte < 576; ++byte) EXPECT_EQ(packed[byte], 0);
 }

@@ -36,7 +36,8 @@ TEST(Variant, NamesRoundTripAndAreUnique) {
 
 TEST(Variant, NameHoldsOnlyWhatDiffersFromTheDefault) {
   EXPECT_EQ(name(default_variant(Isa::kAvx2)), "cpu_avx2");
-  EXPECT_EQ(name(variant_from_name("cpu_avx2:store=plain,decode=direct")), "cpu_avx2:decode=direct");
+  EXPECT_EQ(name(variant_from_name("cpu_avx2:store=plain,decode=direct")),
+            "cpu_avx2:decode=direct");
   EXPECT_EQ(name(variant_from_name("cpu_portable:task=64x96,tile=4x16")),
             "cpu_portable:tile=4x16,task=64x96");
 }

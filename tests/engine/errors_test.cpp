@@ -224,7 +224,7 @@ TEST_F(PlanErrors, MoreTasksThanCanBeListed) {
 TEST_F(PlanErrors, WorkspaceThatNoMachineHas) {
   if (kSanitized) GTEST_SKIP() << "the sanitizers' allocators abort instead of returning null";
   problem_.activations = Activations::kBf16;
-  problem_.groups.assign(64, {.m = 65536, .n = 16, .k = kExtentMax});
+  problem_.groups.assign(256, {.m = 65536, .n = 16, .k = kExtentMax});
   const Plan plan = engine_.plan(problem_);
   EXPECT_GT(plan.workspace_bytes(), std::size_t{1} << 48);
   EXPECT_EQ(error_message([&] { Workspace workspace(plan); }),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Alpha and the global scales may multiply to something far below the smallest normal float while the
-// result is an ordinary number: no bit of it may be lost.
+// Alpha and the global scales may multiply to something far below the smallest normal float while
+// the result is an ordinary number: no bit of it may be lost.
 #include <gtest/gtest.h>
 
 #include <vector>

@@ -40,7 +40,8 @@ TEST(Suite, EveryFileIsInsideTheBinary) {
   }
   std::sort(stems.begin(), stems.end());
   EXPECT_EQ(stems, builtin_suite_names());
-  EXPECT_EQ(stems, (std::vector<std::string>{"decode", "dual", "edges", "seeds", "small"}));
+  EXPECT_EQ(stems, (std::vector<std::string>{"decode", "dual", "dual_wide", "edges", "seeds",
+                                             "small", "tank"}));
 }
 
 TEST(Suite, SeedsAreTheFoundingShapes) {
@@ -109,18 +110,20 @@ TEST(Suite, SmallIsSmall) {
 }
 
 TEST(Suite, AnUnknownNameListsTheKnownOnes) {
-  EXPECT_EQ(nvfp4::error_message([] { load_suite("sedes"); }),
-            "unknown suite 'sedes'; give the path of a .toml file or one of decode, dual, edges, "
-            "seeds, small");
+  EXPECT_EQ(
+      nvfp4::error_message([] { load_suite("sedes"); }),
+      "unknown suite 'sedes'; give the path of a .toml file or one of decode, dual, dual_wide, "
+      "edges, seeds, small, tank");
 }
 
 TEST(Suite, AnUnreadableFileListsTheKnownOnes) {
   EXPECT_EQ(nvfp4::error_message([] { load_suite("mine.toml"); }),
             "cannot read suite 'mine.toml': No such file or directory; suites that need no file: "
-            "decode, dual, edges, seeds, small");
+            "decode, dual, dual_wide, edges, seeds, small, tank");
   EXPECT_EQ(nvfp4::error_message([] { load_suite_file(kSuitesFolder); }),
             "cannot read suite '" + kSuitesFolder.string() +
-                "': Is a directory; suites that need no file: decode, dual, edges, seeds, small");
+                "': Is a directory; suites that need no file: decode, dual, dual_wide, edges, "
+                "seeds, small, tank");
 }
 
 TEST(Suite, AnEndlessFileEnds) {

@@ -11,9 +11,7 @@ namespace {
 
 constexpr std::size_t kBytes = 8192;
 
-void* map(int fd, int protection) {
-  return mmap(nullptr, kBytes, protection, MAP_SHARED, fd, 0);
-}
+void* map(int fd, int protection) { return mmap(nullptr, kBytes, protection, MAP_SHARED, fd, 0); }
 
 TEST(Arena, SharesWhatTheRefereeWrites) {
   const Arena arena(ChildAccess::kRead, kBytes);

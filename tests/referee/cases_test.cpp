@@ -20,9 +20,7 @@ Suite two_kinds() {
   return suite;
 }
 
-TEST(Cases, SmokeIsTheSmallestProblem) {
-  EXPECT_EQ(smoke_case(two_kinds()).problem.op, Op::kDual);
-}
+TEST(Cases, SmokeIsTheSmallestProblem) { EXPECT_EQ(smoke_case(two_kinds()).problem.op, Op::kDual); }
 
 TEST(Cases, AllFamiliesOfTheSuiteAndOfHiddenProblemsOfEachKind) {
   const Suite suite = two_kinds();

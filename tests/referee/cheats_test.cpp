@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every trick under tests/cheats enters a match and must lose it by the check that is made for it.
-// A cheat that hides behind an honest contestant would be accepted, or rejected for its speed alone,
-// if that check were not there.
+// A cheat that hides behind an honest contestant would be accepted, or rejected for its speed
+// alone, if that check were not there.
 #include <gtest/gtest.h>
 
 #include <set>

@@ -29,10 +29,8 @@ TEST(ContestantHash, TellsVariantsApart) {
 TEST(ContestantHash, FollowsTheSourceAndNotTheName) {
   const ScratchFolder folder(FolderOwner::kReferee);
   write(folder.path() / "k.c", "int a;");
-  Contestant contestant{.kind = ContestantKind::kLibrary,
-                        .name = "one",
-                        .source = "k.c",
-                        .folder = folder.path()};
+  Contestant contestant{
+      .kind = ContestantKind::kLibrary, .name = "one", .source = "k.c", .folder = folder.path()};
   const std::string before = contestant_hash(contestant);
   contestant.name = "two";
   EXPECT_EQ(before, contestant_hash(contestant));

@@ -22,16 +22,13 @@ TEST_P(HonestContestant, PassesEveryGate) {
   EXPECT_EQ(to_string(verdict.kind), "accepted") << verdict.check << ": " << verdict.reason;
 }
 
-INSTANTIATE_TEST_SUITE_P(Examples, HonestContestant,
-                         ::testing::Values("examples/contestants/plain.c",
-                                           "examples/contestants/plain.cpp",
-                                           "examples/contestants/plain.py"),
-                         [](const auto& param_info) {
-                           return std::filesystem::path(param_info.param)
-                               .extension()
-                               .string()
-                               .substr(1);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Examples, HonestContestant,
+    ::testing::Values("examples/contestants/plain.c", "examples/contestants/plain.cpp",
+                      "examples/contestants/plain.py"),
+    [](const auto& param_info) {
+      return std::filesystem::path(param_info.param).extension().string().substr(1);
+    });
 
 TEST(HonestVariant, PassesEveryGate) {
   const Verdict verdict = check_contestant(variant(""), all_kinds_suite(), quick_options());

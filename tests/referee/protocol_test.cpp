@@ -54,10 +54,9 @@ TEST(Protocol, RepliesReadBack) {
 }
 
 TEST(Protocol, EverythingElseIsNoReply) {
-  for (const char* line :
-       {"", " ", "done", "done ", "done x", "done 1 2", "done  1", " done 1", "DONE 1", "done -1",
-        "done 0x1", "done 11111111111111111", "hello", "hello one", "hello 1 ", "errors", "ok",
-        "unsupportedly", "done 1\r"}) {
+  for (const char* line : {"", " ", "done", "done ", "done x", "done 1 2", "done  1", " done 1",
+                           "DONE 1", "done -1", "done 0x1", "done 11111111111111111", "hello",
+                           "hello one", "hello 1 ", "errors", "ok", "unsupportedly", "done 1\r"}) {
     EXPECT_FALSE(parse_reply(line)) << '"' << line << '"';
   }
 }

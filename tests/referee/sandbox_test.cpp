@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the sandbox keeps from a program, with a shell as the program. A layer that this machine does
-// not grant is skipped, and the refusal is what is tested then: it has a name.
+// What the sandbox keeps from a program, with a shell as the program. A layer that this machine
+// does not grant is skipped, and the refusal is what is tested then: it has a name.
 #include "referee/sandbox.hpp"
 
 #include <fmt/format.h>
@@ -24,12 +24,12 @@ const std::filesystem::path kProgram = THRESHER_BINARY_DIR "/thresher";
 class Sandbox : public ::testing::Test {
  protected:
   Child start(const std::string& script, SandboxLimits limits = {}) {
-    return Child({.program = kProgram,
-                  .order = {.job = {.kind = JobKind::kCommand,
-                                    .command = {"sh", "-c", script},
-                                    .folder = "/"},
-                            .limits = limits,
-                            .scratch = scratch_.path()}});
+    return Child(
+        {.program = kProgram,
+         .order = {
+             .job = {.kind = JobKind::kCommand, .command = {"sh", "-c", script}, .folder = "/"},
+             .limits = limits,
+             .scratch = scratch_.path()}});
   }
 
   // The first line it prints.
@@ -42,9 +42,8 @@ class Sandbox : public ::testing::Test {
 
   static bool granted(const char* layer_name) {
     static const std::vector<Protection> protections = probe_protections(kProgram);
-    return std::any_of(protections.begin(), protections.end(), [&](const Protection& one) {
-      return one.name == layer_name && one.ok;
-    });
+    return std::any_of(protections.begin(), protections.end(),
+                       [&](const Protection& one) { return one.name == layer_name && one.ok; });
   }
 
   const ScratchFolder scratch_{FolderOwner::kContestant};
@@ -168,11 +167,10 @@ TEST_F(Sandbox, SaysHowItEnded) {
 }
 
 TEST_F(Sandbox, SaysWhyItCannotStart) {
-  Child child({.program = kProgram,
-               .order = {.job = {.kind = JobKind::kCommand,
-                                 .command = {"no-such-program"},
-                                 .folder = "/"},
-                         .scratch = scratch_.path()}});
+  Child child(
+      {.program = kProgram,
+       .order = {.job = {.kind = JobKind::kCommand, .command = {"no-such-program"}, .folder = "/"},
+                 .scratch = scratch_.path()}});
   child.wait_until_started(Clock::now() + 10s);
   EXPECT_EQ(child.await_line(Clock::now() + 10s).heard, Heard::kEnded);
   EXPECT_NE(child.describe_end().find("cannot run no-such-program: No such file or directory"),

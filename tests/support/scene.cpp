@@ -42,7 +42,9 @@ Scene::Scene(const Engine& engine, Problem problem, InputFamily family, std::uin
   }
 }
 
-std::uint8_t* Scene::first_element(Buffer& buffer) const { return buffer.bytes.data() + kGuardBytes; }
+std::uint8_t* Scene::first_element(Buffer& buffer) const {
+  return buffer.bytes.data() + kGuardBytes;
+}
 const std::uint8_t* Scene::first_element(const Buffer& buffer) const {
   return buffer.bytes.data() + kGuardBytes;
 }

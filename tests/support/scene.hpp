@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A problem ready to run: inputs, packed weights, and outputs that start poisoned, lie between guard
-// bands and have a row stride larger than n.
+// A problem ready to run: inputs, packed weights, and outputs that start poisoned, lie between
+// guard bands and have a row stride larger than n.
 #pragma once
 
 #include <cstdint>
@@ -50,8 +50,7 @@ class Scene {
 };
 
 // A problem in one line: groups of m rows, all with the same n and k.
-Problem make_problem(std::vector<std::int64_t> m, std::int64_t n, std::int64_t k,
-                     Op op = Op::kGemm, Activations activations = Activations::kNvfp4,
-                     Output output = Output::kFp32);
+Problem make_problem(std::vector<std::int64_t> m, std::int64_t n, std::int64_t k, Op op = Op::kGemm,
+                     Activations activations = Activations::kNvfp4, Output output = Output::kFp32);
 
 }  // namespace thresher::testing

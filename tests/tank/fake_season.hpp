@@ -38,7 +38,7 @@ inline Contestant fake_champion() {
 // What running a contestant shows. A variant's speed is the product over the knobs it turns.
 struct FakeMachine {
   std::map<std::string, double> speed_of_setting = {
-      {"stages=4", 1.10}, {"store=streaming", 0.80}, {"schedule=sequence", 0.90}};
+      {"tile=16x16", 1.10}, {"task=128x64", 0.80}, {"schedule=sequence", 0.90}};
   std::string wrong_setting = "task=64x128";  // computes something else
   int judged = 0;
   double seconds = 0;
@@ -106,8 +106,8 @@ inline SeasonSetup fake_setup(const std::string& season) {
       .read_gb_per_s = 10, .nvfp4_gop_per_s = 400, .fp16_gop_per_s = 100, .bf16_gop_per_s = 100};
   setup.seconds_max = 1e6;
   setup.seed = 5;
-  setup.pitches = {fake_pitch("deeper", 1.5, "knobs = {stages = 4}"),
-                   fake_pitch("streaming", 1.2, "knobs = {store = \"streaming\"}"),
+  setup.pitches = {fake_pitch("deeper", 1.5, "knobs = {tile = \"16x16\"}"),
+                   fake_pitch("streaming", 1.2, "knobs = {task = \"128x64\"}"),
                    fake_pitch("in_turn", 1.1, "knobs = {schedule = \"sequence\"}"),
                    fake_pitch("other_tasks", 1.3, "knobs = {task = \"64x128\"}")};
   return setup;

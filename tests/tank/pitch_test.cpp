@@ -79,8 +79,8 @@ std::vector<Complaint> complaints_about_parts() {
        "backend = \"tpu\" is none of cpu, gpu_sm90, gpu_sm100"},
       {with("", "risk = \"none\""), "1:8", "risk = \"none\" is none of low, medium, high"},
       {with("suite", "suite = \"sedes\""), "1:9",
-       "unknown suite 'sedes'; give the path of a .toml file or one of decode, dual, edges, seeds, "
-       "small"},
+       "unknown suite 'sedes'; give the path of a .toml file or one of decode, dual, dual_wide, "
+       "edges, seeds, small, tank"},
       {std::string(kPitchBytesMax + 1, ' '), "1:1", "the file has more than 65536 bytes"},
       {"#" + std::string(5000, '.'), "1:1", "the file has more than 4096 dots"},
   };

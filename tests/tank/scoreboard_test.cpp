@@ -20,7 +20,7 @@ TEST(Scoreboard, TellsWhatASeasonCameTo) {
   FakeMachine machine;
   play_season(ledger, fake_setup("s"), fake_tools(machine));
   const Scoreboard board = scoreboard(ledger, "s");
-  EXPECT_EQ(board.champion, "cpu_portable:stages=4");
+  EXPECT_EQ(board.champion, "cpu_portable:tile=16x16");
   EXPECT_EQ(board.suite, "small");
   EXPECT_TRUE(board.ended);
   EXPECT_FALSE(board.reported);

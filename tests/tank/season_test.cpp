@@ -46,7 +46,7 @@ TEST(Season, TheFasterPitchBecomesChampion) {
   season.play();
   const auto champions = season.entries("champion");
   ASSERT_EQ(champions.size(), 1u);
-  EXPECT_EQ(champions[0].data.at("champion"), "cpu_portable:stages=4");
+  EXPECT_EQ(champions[0].data.at("champion"), "cpu_portable:tile=16x16");
   EXPECT_EQ(champions[0].data.at("previous"), "cpu_portable");
   EXPECT_EQ(season.result.ended_by, "pitches");
   EXPECT_TRUE(season.ledger.audit().ok);
@@ -55,14 +55,14 @@ TEST(Season, TheFasterPitchBecomesChampion) {
 
 TEST(Season, KnobsAreLaidOverTheNewChampion) {
   Played season;
-  season.machine.speed_of_setting = {{"stages=4", 1.10}, {"store=streaming", 1.05}};
+  season.machine.speed_of_setting = {{"tile=16x16", 1.10}, {"task=128x64", 1.05}};
   season.play();
   std::vector<std::string> names;
   for (const LedgerEntry& entry : season.entries("champion")) {
     names.push_back(entry.data.at("champion"));
   }
   ASSERT_EQ(names.size(), 2u);
-  EXPECT_EQ(names.back(), "cpu_portable:stages=4,store=streaming");
+  EXPECT_EQ(names.back(), "cpu_portable:tile=16x16,task=128x64");
 }
 
 TEST(Season, BallotsAreSealedBeforeAnythingIsBuilt) {
@@ -132,6 +132,7 @@ TEST(Season, NoPitchIsJudgedTwiceAgainstOneChampion) {
 
 TEST(Season, AnotherSeasonRemembersTheLosses) {
   Played season;
+  season.machine.speed_of_setting = {{"tile=16x16", 0.9}};
   season.play();
   season.setup.rules.season = "t";
   season.play();
@@ -143,7 +144,7 @@ TEST(Season, AnotherSeasonRemembersTheLosses) {
 TEST(Season, ThreeRoundsInVainCallForResearch) {
   Played season;
   season.machine.speed_of_setting = {
-      {"stages=4", 0.9}, {"store=streaming", 0.8}, {"schedule=sequence", 0.9}};
+      {"tile=16x16", 0.9}, {"task=128x64", 0.8}, {"schedule=sequence", 0.9}};
   season.setup.rules.tries_max = 1;
   season.setup.rules.control_share = 0;
   season.play();
@@ -178,7 +179,7 @@ TEST(Season, ControlsAreJudgedButTakeNoTitle) {
   season.setup.rules.tries_max = 1;
   season.setup.rounds_max = 1;
   season.machine.speed_of_setting = {
-      {"stages=4", 1.2}, {"store=streaming", 1.2}, {"schedule=sequence", 1.2}};
+      {"tile=16x16", 1.2}, {"task=128x64", 1.2}, {"schedule=sequence", 1.2}};
   season.machine.wrong_setting = "none";
   season.play();
   EXPECT_EQ(season.entries("match").size(), 4u);
@@ -256,7 +257,7 @@ TEST(Season, AnEndedSeasonIsClosedAndAnOpenOneGoesOn) {
 
 TEST(Season, TwoPitchesOfOneNameAreRefused) {
   Played season;
-  season.setup.pitches.push_back(fake_pitch("deeper", 1.7, "knobs = {stages = 8}"));
+  season.setup.pitches.push_back(fake_pitch("deeper", 1.7, "knobs = {tile = \"8x16\"}"));
   EXPECT_EQ(error_message([&] { season.play(); }),
             "season 's' has another pitch called 'deeper'; give this one a name of its own");
 }
