@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// thresher pitch and thresher constraints: what they print, and their exit codes.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cli/command_line.hpp"
+#include "tank/constraint.hpp"
+#include "tank/scratch_folder.hpp"
+#include "tank/seeds_season.hpp"
+
+namespace thresher::cli {
+namespace {
+
+using nlohmann::json;
+using testing::ScratchFolder;
+
+struct Outcome {
+  int exit_code = 0;
+  std::string out;
+  std::string err;
+};
+
+Outcome thresher_command(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "thresher");
+  std::vector<const char*> argv;
+  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  Outcome outcome;
+  outcome.exit_code = run_command_line(static_cast<int>(argv.size()), argv.data());
+  outcome.out = ::testing::internal::GetCapturedStdout();
+  outcome.err = ::testing::internal::GetCapturedStderr();
+  return outcome;
+}
+
+class PitchCommand : public ::testing::Test {
+ protected:
+  std::string write(const char* name, const std::string& text) {
+    std::ofstream(folder_ / name) << text;
+    return (folder_ / name).string();
+  }
+
+  ScratchFolder folder_;
+};
+
+const char* const kComplete =
+    "name = \"p\"\nsuite = \"small\"\nclaim = {low = 1.0, high = 4.0}\n"
+    "mechanism = \"\"\"two\nlines\"\"\"\n[contestant]\nknobs = {tile = \"8x16\"}\n";
+
+TEST_F(PitchCommand, PrintsACompletePitch) {
+  const std::string file = write("p.toml", kComplete);
+  const Outcome outcome = thresher_command({"pitch", "check", file});
+  EXPECT_EQ(outcome.exit_code, kExitOk) << outcome.err;
+  EXPECT_EQ(outcome.out, file +
+                             ": a complete pitch\n"
+                             "  pitch    p: p\n"
+                             "  claims   2.00x, from 1.00x to 4.00x on suite small, backend cpu\n"
+                             "  runs     the champion's variant with tile = 8x16\n"
+                             "  because  two lines\n");
+}
+
+TEST_F(PitchCommand, ListsWhatIsMissing) {
+  const std::string good = write("p.toml", kComplete);
+  const std::string bad = write("q.toml", "name = \"q\"\nsuite = \"small\"\nclaim = 2\nx = 1\n");
+  const Outcome outcome = thresher_command({"pitch", "check", bad, good});
+  EXPECT_EQ(outcome.exit_code, kExitFailure);
+  EXPECT_TRUE(outcome.out.starts_with(bad + ": 3 faults\n  " + bad +
+                                      ":1:1: the pitch has no [contestant]; it says what to run: "
+                                      "knobs, variant, source or command\n"
+                                      "  " +
+                                      bad + ":1:1: the pitch has no mechanism; "))
+      << outcome.out;
+  EXPECT_NE(outcome.out.find(good + ": a complete pitch\n"), std::string::npos) << outcome.out;
+}
+
+TEST_F(PitchCommand, SaysWhichFactSpeaksAgainstIt) {
+  const std::string file = write(
+      "p.toml",
+      "name = \"p\"\nsuite = \"small\"\nclaim = 2\nmechanism = \"m\"\nbackend = \"gpu_sm100\"\n"
+      "[contestant]\nknobs = {tile = \"64x128x256\"}\n");
+  const Outcome outcome = thresher_command({"pitch", "check", file});
+  EXPECT_EQ(outcome.exit_code, kExitFailure);
+  EXPECT_TRUE(outcome.out.starts_with(file + ": would not be let in\n")) << outcome.out;
+  EXPECT_NE(outcome.out.find("sm100_fp4_m_side: The M side"), std::string::npos) << outcome.out;
+}
+
+TEST_F(PitchCommand, SpeaksJson) {
+  const std::string file = write("p.toml", kComplete);
+  const std::string missing = (folder_ / "missing.toml").string();
+  const Outcome outcome = thresher_command({"pitch", "check", "--json", file, missing});
+  EXPECT_EQ(outcome.exit_code, kExitFailure);
+  const json pitches = json::parse(outcome.out).at("pitches");
+  ASSERT_EQ(pitches.size(), 2u);
+  EXPECT_EQ(pitches[0].at("ok"), true);
+  EXPECT_EQ(pitches[0].at("pitch").at("claim").at("high"), 4);
+  EXPECT_EQ(pitches[0].at("veto"), nullptr);
+  EXPECT_EQ(pitches[1].at("ok"), false);
+  EXPECT_EQ(pitches[1].at("pitch"), nullptr);
+  EXPECT_EQ(pitches[1].at("faults"),
+            json::array({"cannot read pitch '" + missing + "': No such file or directory"}));
+}
+
+TEST(PitchUsage, AsksForFiles) {
+  EXPECT_EQ(thresher_command({"pitch"}).exit_code, kExitUsage);
+  EXPECT_EQ(thresher_command({"pitch", "check"}).exit_code, kExitUsage);
+}
+
+TEST(ConstraintsCommand, ListsFactsWithoutALedger) {
+  const Outcome outcome = thresher_command({"constraints", "--json"});
+  EXPECT_EQ(outcome.exit_code, kExitOk) << outcome.err;
+  const json constraints = json::parse(outcome.out).at("constraints");
+  ASSERT_GE(constraints.size(), builtin_constraints().size());
+  for (const json& constraint : constraints) {
+    if (constraint.at("kind") != "hardware" || constraint.at("reported") == true) continue;
+    EXPECT_EQ(constraint.at("active"), true) << constraint.at("id");
+    EXPECT_EQ(constraint.at("expires"), "never");
+    EXPECT_FALSE(constraint.at("origin").get<std::string>().empty());
+  }
+}
+
+TEST(ConstraintsCommand, SaysWhetherLearnedOnesStillBind) {
+  const ScratchFolder folder;
+  const std::string path = (folder / "ledger.db").string();
+  Ledger ledger(path);
+  import_seeds_season(ledger);
+  ledger.append("spring", "season", "measured", {{"suite", "small"}, {"champion_hash", "c0"}});
+  const Constraint lesson = *lesson_of({.name = "p", .backend = "cpu", .knobs = {{"stages", "8"}}},
+                                       {.season = "spring",
+                                        .round = 1,
+                                        .suite = "small",
+                                        .champion_hash = "c0",
+                                        .reason = "slower",
+                                        .verdict_entry = 3});
+  ledger.append("spring", "constraint", "measured", constraint_entry(lesson));
+  const auto state_of = [&](const std::string& id) {
+    const Outcome outcome = thresher_command({"constraints", "--ledger", path, "--json"});
+    for (const json& one : json::parse(outcome.out).at("constraints")) {
+      if (one.at("id") == id) return one.at("why_inactive").get<std::string>();
+    }
+    return std::string("not listed");
+  };
+  EXPECT_EQ(state_of("spring_round1_p"), "");
+  EXPECT_EQ(state_of("seeds_tile_sizes"), "reported, not measured here: it binds nobody");
+  ledger.append("spring", "champion", "measured", {{"champion_hash", "c1"}});
+  EXPECT_EQ(state_of("spring_round1_p"), "reopened: the champion has changed since");
+
+  const Outcome table = thresher_command({"constraints", "--ledger", path});
+  EXPECT_NE(table.out.find("spring_round1_p\n"
+                           "  claims  p lost in round 1: slower.\n"
+                           "  vetoes  backend cpu, stages = 8\n"
+                           "  source  ledger entry 3, season spring\n"
+                           "  kind    regression; speaks of small; expires: champion changes\n"
+                           "  state   reopened: the champion has changed since\n"),
+            std::string::npos)
+      << table.out;
+}
+
+TEST(ConstraintsCommand, AsksForTheLedgerThatIsNamed) {
+  const Outcome outcome = thresher_command({"constraints", "--ledger", "/nowhere/ledger.db"});
+  EXPECT_EQ(outcome.exit_code, kExitFailure);
+  EXPECT_NE(outcome.err.find("there is no ledger '/nowhere/ledger.db'"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace thresher::cli
