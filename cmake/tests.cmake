@@ -11,16 +11,6 @@ target_link_libraries(test_support PUBLIC thresher thresher_flags)
 # One test binary per folder of tests/, each test case its own CTest entry.
 function(thresher_test_folder name)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${name}/*_test.cpp)
-  if(NOT THRESHER_TOURNAMENT)
-    list(FILTER sources EXCLUDE REGEX "cli/(ledger|pitch|referee_simulate)_test")
-    list(FILTER sources EXCLUDE REGEX "/referee/")
-  endif()
-  if(name STREQUAL referee AND NOT THRESHER_TOURNAMENT)
-    set(sources ${PROJECT_SOURCE_DIR}/tests/referee/statistics_test.cpp)
-  endif()
-  if(NOT sources)
-    return()
-  endif()
   add_executable(${name}_tests ${sources})
   target_compile_definitions(${name}_tests PRIVATE
     THRESHER_SOURCE_DIR="${PROJECT_SOURCE_DIR}" THRESHER_BINARY_DIR="${PROJECT_BINARY_DIR}")
@@ -37,11 +27,13 @@ thresher_test_folder(cpu)
 thresher_test_folder(engine)
 if(THRESHER_TOOLS)
   thresher_test_folder(referee thresher_tools)
-  if(THRESHER_TOURNAMENT)
-    thresher_test_folder(tank thresher_tools)
-    thresher_test_folder(report thresher_tools)
-  endif()
+  thresher_test_folder(tank thresher_tools)
+  thresher_test_folder(report thresher_tools)
   thresher_test_folder(cli thresher_tools)
+  # These start the command itself.
+  add_dependencies(cli_tests thresher_cli)
+  add_dependencies(referee_tests thresher_cli)
+  add_dependencies(tank_tests thresher_cli)
 endif()
 
 # Our number formats against somebody else's. The interpreter is looked up when the test runs, so
@@ -56,7 +48,7 @@ add_test(NAME nvfp4.ml_dtypes
 set_tests_properties(nvfp4.ml_dtypes PROPERTIES SKIP_RETURN_CODE 77)
 
 # The report as a browser sees it. Chromium is looked up when the test runs.
-if(THRESHER_TOURNAMENT)
+if(THRESHER_TOOLS)
   add_executable(write_sample_report ${PROJECT_SOURCE_DIR}/tests/report/write_sample_report.cpp)
   target_link_libraries(write_sample_report PRIVATE test_support thresher_tools)
   add_test(NAME report.browser
@@ -75,6 +67,11 @@ function(thresher_fuzz name library)
 endfunction()
 
 thresher_fuzz(suite thresher ${suite_files})
+if(THRESHER_TOOLS)
+  file(GLOB pitch_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/pitches/*.toml)
+  thresher_fuzz(pitch thresher_tools ${pitch_files})
+  thresher_fuzz(protocol thresher_tools ${PROJECT_SOURCE_DIR}/tests/fuzz/protocol_lines.txt)
+endif()
 
 # A public header must compile alone; the C one as C and as C++. Breaking that breaks the build.
 file(GLOB public_headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include

@@ -1,18 +1,11 @@
 # The thresher command. The C++ runtime is linked in, so that the binary runs where nothing can be
 # installed.
-# Bench needs the referee's statistics. The rest of the tournament is under construction: its commands and
-# its folders are built when THRESHER_TOURNAMENT asks for them.
-set(tournament_commands
-  constraints ledger ledger_path match match_report pitch referee referee_selftest referee_simulate report
-  round scoreboard scoreboard_report season season_command worker)
-set(tool_sources ${PROJECT_SOURCE_DIR}/src/referee/statistics.cpp)
-foreach(folder src/cli bench)
+set(tool_sources)
+foreach(folder src/cli src/referee src/tank src/report bench)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
   list(APPEND tool_sources ${sources})
 endforeach()
-foreach(command main ${tournament_commands})
-  list(REMOVE_ITEM tool_sources ${PROJECT_SOURCE_DIR}/src/cli/${command}.cpp)
-endforeach()
+list(REMOVE_ITEM tool_sources ${PROJECT_SOURCE_DIR}/src/cli/main.cpp)
 
 # Everything but main(), so that tests reach it.
 add_library(thresher_tools STATIC ${tool_sources})
@@ -20,9 +13,9 @@ target_include_directories(thresher_tools PUBLIC ${PROJECT_SOURCE_DIR}/src ${PRO
 target_link_libraries(thresher_tools
   PUBLIC thresher PRIVATE thresher_flags ${CMAKE_DL_LIBS} m)
 target_compile_definitions(thresher_tools PUBLIC THRESHER_VERSION="${PROJECT_VERSION}")
-if(THRESHER_TOURNAMENT)
-  include(cmake/tournament.cmake)
-endif()
+# The two large headers that most of these files include; no file relies on that.
+target_precompile_headers(thresher_tools PRIVATE <nlohmann/json.hpp> <fmt/format.h>)
+include(cmake/tournament.cmake)
 
 add_executable(thresher_cli ${PROJECT_SOURCE_DIR}/src/cli/main.cpp)
 set_target_properties(thresher_cli PROPERTIES OUTPUT_NAME thresher)

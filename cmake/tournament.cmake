@@ -1,13 +1,4 @@
-# The tournament, added to thresher_tools: referee, tank, report and their commands.
-foreach(folder src/referee src/tank src/report)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
-  list(REMOVE_ITEM sources ${PROJECT_SOURCE_DIR}/src/referee/statistics.cpp)
-  target_sources(thresher_tools PRIVATE ${sources})
-endforeach()
-foreach(command IN LISTS tournament_commands)
-  target_sources(thresher_tools PRIVATE ${PROJECT_SOURCE_DIR}/src/cli/${command}.cpp)
-endforeach()
-target_compile_definitions(thresher_tools PUBLIC THRESHER_TOURNAMENT=1)
+# What the tournament needs beyond its sources: SQLite, and files that travel inside the binary.
 
 # The ledger's. The static archive where there is one, so that the binary can be copied.
 thresher_require_header(sqlite3.h libsqlite3-dev)

@@ -47,14 +47,12 @@ int run_command_line(int argc, const char* const* argv) {
   app.set_version_flag("--version", std::string("thresher ") + THRESHER_VERSION);
   // None is an error too, but CLI11 would then complain of that before it names an unknown one.
   app.require_subcommand(0, 1);
-  std::vector<Command> commands{add_doctor(app), add_verify(app), add_bench(app), add_variants(app),
-                                add_suites(app)};
-#if defined(THRESHER_TOURNAMENT)
-  for (const auto add : {add_match, add_pitch, add_constraints, add_round, add_season,
-                         add_scoreboard, add_ledger, add_report, add_referee, add_worker}) {
+  std::vector<Command> commands;
+  for (const auto add : {add_doctor, add_verify, add_bench, add_variants, add_suites, add_match,
+                         add_pitch, add_constraints, add_round, add_season, add_scoreboard,
+                         add_ledger, add_report, add_referee, add_worker}) {
     commands.push_back(add(app));
   }
-#endif
   try {
     app.parse(argc, argv);
     return check_output(run_parsed(commands));

@@ -16,6 +16,7 @@
 #include "cli/progress.hpp"
 #include "cli/table.hpp"
 #include "cpu/features.hpp"
+#include "referee/sandbox.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -41,6 +42,7 @@ struct Examination {
   std::vector<cpu::Ceilings> ceilings;  // one thread, then all
   const bench::Openblas* openblas = nullptr;
   std::vector<GpuLibrary> gpu_libraries;
+  std::vector<referee::Protection> protections;  // of the sandbox that contestants run in
 };
 
 // The word in brackets in "always [madvise] never".
@@ -97,7 +99,8 @@ Examination examine(const DoctorOptions& options) {
   Examination found{.huge_pages = huge_page_mode(),
                     .ceilings = {},
                     .openblas = bench::Openblas::find(),
-                    .gpu_libraries = find_gpu_libraries()};
+                    .gpu_libraries = find_gpu_libraries(),
+                    .protections = referee::probe_protections()};
   Progress progress(static_cast<std::int64_t>(thread_counts.size()), {});
   for (const int count : thread_counts) {
     progress.begin_step(fmt::format("measuring with {} threads", count));
@@ -125,6 +128,10 @@ void print_json(const Examination& found) {
   for (const cpu::Ceilings& one : found.ceilings) ceilings.push_back(to_json(one));
   Json gpu{{"backend", false}};
   for (const GpuLibrary& library : found.gpu_libraries) gpu[library.name] = library.found;
+  Json sandbox = Json::array();
+  for (const referee::Protection& one : found.protections) {
+    sandbox.push_back({{"name", one.name}, {"granted", one.ok}, {"why_not", one.why_not}});
+  }
   const cpu::Caches caches = cpu::caches();
   const bool has_openblas = found.openblas != nullptr;
   const Json report{
@@ -141,6 +148,7 @@ void print_json(const Examination& found) {
       {"ceilings", ceilings},
       {"noise_judgement", noise_judgement(found.ceilings)},
       {"openblas", has_openblas ? Json(found.openblas->description()) : Json(nullptr)},
+      {"sandbox", sandbox},
       {"gpu", gpu}};
   fmt::print("{}\n", report.dump());
 }
@@ -190,11 +198,24 @@ void print_ceilings(const std::vector<cpu::Ceilings>& ceilings) {
   print(table);
 }
 
+// Contestants are untrusted code; a match says the same of every protection it had to go without.
+void add_sandbox(const std::vector<referee::Protection>& protections, Table& table) {
+  const auto granted = std::count_if(protections.begin(), protections.end(),
+                                     [](const referee::Protection& one) { return one.ok; });
+  table.add_row({"sandbox",
+                 fmt::format("{} of {} protections for contestants", granted, protections.size())});
+  for (const referee::Protection& one : protections) {
+    if (!one.ok)
+      table.add_row({"", Cell(fmt::format("no {}: {}", one.name, one.why_not), Tone::kDim)});
+  }
+}
+
 void print_surroundings(const Examination& found) {
   Table table({{""}, {""}});
   table.add_row({"noise", noise_judgement(found.ceilings)});
   table.add_row({"peers", found.openblas != nullptr ? found.openblas->description()
                                                     : bench::Openblas::how_to_install()});
+  add_sandbox(found.protections, table);
   table.add_row({"GPU", "this version has no GPU backend"});
   for (const GpuLibrary& library : found.gpu_libraries) {
     table.add_row({library.name, library.found

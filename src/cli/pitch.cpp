@@ -53,7 +53,7 @@ CheckedPitch check_file(const std::string& file, const PitchOptions& options) {
   if (!checked.faults.empty()) return checked;
   Pitch pitch = load_pitch(file);
   const Suite suite = load_suite(pitch.suite);
-  if (pitch.backend == "cpu") pitch.contestant = contestant_against(pitch, cpu_baseline(suite));
+  if (pitch.backend == "cpu") pitch.contestant = contestant_against(pitch, cpu_baseline());
   checked.veto = find_veto(pitch, builtin_constraints(), {.suite = suite.name});
   if (options.run && !checked.veto) {
     Progress progress(3);

@@ -63,12 +63,11 @@ void print_credibilities(const std::vector<CredibilityRow>& rows, bool reported)
       cells.emplace_back(found == row.weights.end() ? ""
                                                     : fmt::format("{:.0f} %", 100 * found->second));
     }
-    if (reported) {
-      table.add_row(std::move(cells));
-      continue;
+    if (!reported) {
+      cells.push_back(row.effective_judges
+                          ? Cell(fmt::format("{:.1f} judges", *row.effective_judges))
+                          : Cell("too few pitches to say", Tone::kDim));
     }
-    cells.push_back(row.effective_judges ? Cell(fmt::format("{:.1f} judges", *row.effective_judges))
-                                         : Cell("too few pitches to say", Tone::kDim));
     table.add_row(std::move(cells));
   }
   fmt::print("\nCredibility of the sharks{}\n",

@@ -34,10 +34,13 @@ constexpr double kPilotSeconds = 4;
 constexpr double kPilotShare = 0.25;  // of a season's time
 constexpr std::size_t kLineWidth = 99;
 
-// One line on stderr that changes on a terminal, and a line each elsewhere.
+// One line on stderr that changes on a terminal; elsewhere a line now and then.
 class Ticker {
  public:
   void show(const std::string& what) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!on_terminal_ && now < next_) return;
+    next_ = now + std::chrono::seconds(2);
     const std::string line = what.substr(0, kLineWidth);
     fmt::print(stderr, fmt::runtime(on_terminal_ ? "\r\033[K{}" : "{}\n"), line);
     std::fflush(stderr);
@@ -48,6 +51,7 @@ class Ticker {
 
  private:
   const bool on_terminal_ = is_terminal(stderr);
+  std::chrono::steady_clock::time_point next_;
 };
 
 std::vector<fs::path> pitch_files(const fs::path& folder) {
@@ -118,8 +122,8 @@ void set_matches(SeasonRules& rules, const SeasonOptions& options) {
   rules.pilot_seconds_max = kPilotShare * options.seconds;
 }
 
-Contestant starting_champion(const SeasonOptions& options, const Suite& suite) {
-  if (options.champion.empty()) return cpu_baseline(suite);
+Contestant starting_champion(const SeasonOptions& options) {
+  if (options.champion.empty()) return cpu_baseline();
   check_variant_names({options.champion});
   return {.kind = ContestantKind::kVariant, .name = options.champion, .variant = options.champion};
 }
@@ -130,7 +134,7 @@ void start_here(const SeasonOptions& options, SeasonSetup& setup) {
   rules.rubric = rubric_by_name(options.rubric);
   rules.match.thread_count =
       options.thread_count > 0 ? options.thread_count : cpu::usable_core_count();
-  setup.champion = starting_champion(options, rules.suite);
+  setup.champion = starting_champion(options);
   setup.rates = machine_rates(
       cpu::measure_ceilings(best_isa(), rules.match.thread_count, kCalibrationSeconds));
   for (const ProblemProfile& one :

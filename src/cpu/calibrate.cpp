@@ -130,7 +130,7 @@ std::int64_t read_bytes_total(int thread_count) {
       static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
   const Caches cached = caches();
   const std::int64_t wanted =
-      std::max({std::int64_t{128} << 20, 4 * cached.l3_bytes, 8 * cached.l2_bytes * thread_count});
+      std::max({std::int64_t{256} << 20, 8 * cached.l3_bytes, 8 * cached.l2_bytes * thread_count});
   return std::min(wanted, memory_bytes / 4);
 }
 

@@ -104,8 +104,10 @@ void float_tile(const TileArgs& args) {
     }
   }
   for (std::int64_t superblock = 0; superblock < args.superblock_count; ++superblock) {
-    if (args.prefetch_bytes > 0) prefetch_superblock(panel + args.prefetch_bytes);
     for (int half = 0; half < 2 * kBlocksPerSuperblock; ++half) {
+      if (args.prefetch_bytes > 0 && half % 2 == 0) {
+        prefetch_block(panel, half / 2, args.prefetch_bytes);
+      }
       typename V::Int dwords[kVectors];
       typename V::Float scales[kVectors];
       for (int vector = 0; vector < kVectors; ++vector) {

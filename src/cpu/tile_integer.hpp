@@ -270,6 +270,9 @@ void integer_tile(const TileArgs& args) {
         load_decoded<V, kPanels>(panels[0], weights);
         panels[0] += kPanels * kDecodedPanelBlockBytes;
       } else {
+        for (int panel = 0; panel < kPanels && args.prefetch_bytes > 0; ++panel) {
+          prefetch_block(panels[panel], block, args.prefetch_bytes);
+        }
         load_packed<V, kPanels>(panels, block, weights);
       }
 #pragma GCC unroll 16
@@ -279,10 +282,7 @@ void integer_tile(const TileArgs& args) {
       activations += kRows * kPackedRowBlockBytes;
     }
     if constexpr (!kDecoded) {
-      for (int panel = 0; panel < kPanels; ++panel) {
-        if (args.prefetch_bytes > 0) prefetch_superblock(panels[panel] + args.prefetch_bytes);
-        panels[panel] += kSuperblockBytes;
-      }
+      for (int panel = 0; panel < kPanels; ++panel) panels[panel] += kSuperblockBytes;
     }
   }
   for (int row = 0; row < kRows; ++row) {

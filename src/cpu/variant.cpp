@@ -161,9 +161,6 @@ std::string why_not(const Variant& variant, const Problem& problem, int thread_c
     if (variant.decode != Decode::kPanel) return "roles=split needs decode=panel";
     if (thread_count < 2) return "roles=split needs at least 2 threads";
   }
-  if (variant.dual == Dual::kTwoPass && problem.op != Op::kDual) {
-    return "dual=two_pass is for dual problems";
-  }
   return why_not_size(problem, variant);
 }
 
@@ -179,12 +176,12 @@ Variant default_variant(Isa isa) {
     case Isa::kAvx2:
       variant.tile_rows = 12;
       variant.chunk_elements = 4096;
-      variant.stages = 8;
+      variant.stages = 32;
       break;
     case Isa::kAvx512:
     case Isa::kAvx512Vnni:
       variant.tile_rows = 16;
-      variant.stages = 8;
+      variant.stages = 32;
       break;
     case Isa::kAmx:
       variant.tile_rows = 32;
@@ -288,7 +285,7 @@ std::vector<Variant> named_variants(Isa isa) {
   if (has_panels) turn([](Variant& v) { v.decode = Decode::kPanel, v.chunk_elements = 512; });
   if (has_direct) {
     turn([](Variant& v) { v.stages = 0; });
-    turn([](Variant& v) { v.stages = 16; });
+    turn([](Variant& v) { v.stages = 8; });
   }
   turn([](Variant& v) { v.task_rows = 64, v.task_columns = 128; });
   turn([](Variant& v) { v.schedule = Schedule::kSequence; });

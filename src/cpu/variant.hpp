@@ -23,6 +23,7 @@ enum class Decode : std::uint8_t { kByRows, kDirect, kPanel };
 // kTogether: one list of tasks over all groups. kSequence: group after group, a barrier between
 // them.
 enum class Schedule : std::uint8_t { kTogether, kSequence };
+// A gemm has one pass either way, so that one variant can run a suite of both.
 enum class Dual : std::uint8_t { kFused, kTwoPass };
 enum class Store : std::uint8_t { kPlain, kStreaming };
 // kSplit: half of the threads decode panels, the other half multiply.
@@ -34,7 +35,7 @@ struct Variant {
   int tile_rows = 1;          // register tile
   int tile_columns = 16;      // 16 or 32
   int chunk_elements = 2048;  // k per decoded chunk, a multiple of 64
-  int stages = 0;             // superblocks (64 k) prefetched ahead of a direct tile; 0: none
+  int stages = 0;             // superblocks (64 k) a direct tile prefetches ahead; 0: none
   int task_rows = 256;        // cache tile: rows of C per task
   int task_columns = 32;      // and its columns, a multiple of 32
   Schedule schedule = Schedule::kTogether;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/html.hpp"
 
+#include <fmt/format.h>
+
 namespace thresher::report {
 namespace {
 
@@ -54,11 +56,11 @@ Html& Html::operator+=(const Html& other) {
 }
 
 Html element(std::string_view tag, const Html& content, const Attributes& attributes) {
-  std::string open = "<" + std::string(tag);
+  std::string inside(tag);
   for (const auto& [name, value] : attributes) {
-    open += " " + std::string(name) + "=\"" + Html(value).text() + "\"";
+    inside += fmt::format(R"( {}="{}")", name, Html(value).text());
   }
-  return Html::markup(open + ">" + content.text() + "</" + std::string(tag) + ">");
+  return Html::markup(fmt::format("<{}>{}</{}>", inside, content.text(), tag));
 }
 
 Html script_json(const nlohmann::json& json) {

@@ -2,7 +2,6 @@
 // Where a season on the CPU starts.
 #pragma once
 
-#include "gemm/suite.hpp"
 #include "referee/contestant.hpp"
 
 namespace thresher {
@@ -11,6 +10,6 @@ namespace thresher {
 // idea of the pitches still to be had. Group after group, no prefetch, a small register tile, plain
 // stores, weights decoded for every tile, and two passes for a dual problem. The engine's own
 // default is far ahead of it: a season finds out which of the ideas that is due to.
-Contestant cpu_baseline(const Suite& suite);
+Contestant cpu_baseline();
 
 }  // namespace thresher

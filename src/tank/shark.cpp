@@ -49,7 +49,7 @@ Ballot make_ballot(const std::string& shark, const Pitch& pitch, const Belief& b
                      {"risk", points(kScoreMax * p_right * p_harmless)},
                      {"evidence", points(belief.evidence)},
                      {"pitch", pitch_points(pitch)}},
-          .forecast = {.p_works = probability(p_right * p_fast),
+          .forecast = {.p_works = probability(belief.p_works.value_or(p_right * p_fast)),
                        .log_speedup_median = mean,
                        .log_speedup_low = mean - kQuantile90 * sd,
                        .log_speedup_high = mean + kQuantile90 * sd},

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,9 @@ struct Belief {
   double log_speedup = 0;  // median of ln(geomean speedup)
   double log_speedup_sd = 0.1;
   double evidence = 5;  // points for how well its evidence supports the claim
-  std::string reason;   // one sentence with the numbers it rests on
+  // Chance to be accepted, from a shark with a better source for it than the numbers above.
+  std::optional<double> p_works = {};
+  std::string reason = {};  // one sentence with the numbers it rests on
 };
 
 // A belief as a ballot: points on every dimension any rubric asks for, and the forecast. All sharks

@@ -39,37 +39,56 @@ double worth_of(const PastClaim& past) {
                     kWorthMax);
 }
 
-Belief belief_on(const Pitch& pitch, const std::vector<PastClaim>& history) {
+// Weighted sums over the prior and the history.
+struct Record {
   double count = kPriorClaims;
   double accepted = kPriorClaims * kPriorAccepted;
   double timed = kPriorClaims;
-  double worth = kPriorClaims * kPriorWorth;
-  double squares = kPriorClaims * kPriorSd * kPriorSd;
+  double worth_sum = kPriorClaims * kPriorWorth;
   int same_family = 0;
+
+  double rate() const { return accepted / count; }
+  double worth() const { return worth_sum / timed; }
+};
+
+Record record_for(const Pitch& pitch, const std::vector<PastClaim>& history) {
+  Record record;
   for (const PastClaim& past : history) {
     const double weight = weight_of(past, pitch);
-    count += weight;
-    accepted += past.worked ? weight : 0;
-    same_family += past.family == pitch.family ? 1 : 0;
+    record.count += weight;
+    record.accepted += past.worked ? weight : 0;
+    record.same_family += past.family == pitch.family ? 1 : 0;
     if (!past.log_speedup) continue;
-    timed += weight;
-    worth += weight * worth_of(past);
-    const double miss = *past.log_speedup - kPriorWorth * past.log_claim;
-    squares += weight * miss * miss;
+    record.timed += weight;
+    record.worth_sum += weight * worth_of(past);
   }
-  worth /= timed;
-  const double rate = accepted / count;
-  Belief belief;
-  belief.log_speedup = worth * std::log(pitch.claim.value);
-  belief.log_speedup_sd = std::sqrt(squares / timed);
-  belief.p_right = 0.5 + 0.5 * timed / count;  // timed: it built and was right
-  belief.evidence = kScoreMax * rate + (pitch.evidence.empty() ? 0 : 2);
-  belief.reason = fmt::format(
-      "claims like this delivered {:.0f} % of their promise and {:.0f} % were accepted ({} of its "
-      "family among {} in the ledger), so {:.2f}x becomes {:.2f}x.",
-      100 * worth, 100 * rate, same_family, history.size(), pitch.claim.value,
-      std::exp(belief.log_speedup));
-  return belief;
+  return record;
+}
+
+// How far past claims lay from what this record would have made of them.
+double spread_of(const Record& record, const Pitch& pitch, const std::vector<PastClaim>& history) {
+  double squares = kPriorClaims * kPriorSd * kPriorSd;
+  for (const PastClaim& past : history) {
+    if (!past.log_speedup) continue;
+    const double miss = *past.log_speedup - record.worth() * past.log_claim;
+    squares += weight_of(past, pitch) * miss * miss;
+  }
+  return std::sqrt(squares / record.timed);
+}
+
+Belief belief_on(const Pitch& pitch, const std::vector<PastClaim>& history) {
+  const Record record = record_for(pitch, history);
+  const double log_speedup = record.worth() * std::log(pitch.claim.value);
+  return {.p_right = 0.5 + 0.5 * record.timed / record.count,  // timed: it built and was right
+          .log_speedup = log_speedup,
+          .log_speedup_sd = spread_of(record, pitch, history),
+          .evidence = kScoreMax * record.rate() + (pitch.evidence.empty() ? 0 : 2),
+          .p_works = record.rate(),
+          .reason = fmt::format(
+              "claims like this delivered {:.0f} % of their promise and {:.0f} % were accepted ({} "
+              "of its family among {} in the ledger), so {:.2f}x becomes {:.2f}x.",
+              100 * record.worth(), 100 * record.rate(), record.same_family, history.size(),
+              pitch.claim.value, std::exp(log_speedup))};
 }
 
 }  // namespace

@@ -113,12 +113,12 @@ TEST_F(BenchTest, PrintsATableAndASummary) {
 
 TEST_F(BenchTest, LeavesOutWhatCannotRunAndSaysSo) {
   const Outcome some = bench({"--problem", "ragged", "--variant", "cpu_portable", "--variant",
-                              "cpu_portable:dual=two_pass", "--json"});
+                              "cpu_portable:roles=split", "--json"});
   EXPECT_EQ(some.exit_code, 0);
   EXPECT_EQ(json_lines(some.out).size(), 1u);
-  EXPECT_NE(some.err.find("cpu_portable:dual=two_pass left out"), std::string::npos) << some.err;
+  EXPECT_NE(some.err.find("cpu_portable:roles=split left out"), std::string::npos) << some.err;
 
-  const Outcome none = bench({"--variant", "cpu_portable:dual=two_pass"});
+  const Outcome none = bench({"--variant", "cpu_portable:roles=split"});
   EXPECT_EQ(none.exit_code, 1);
   EXPECT_NE(none.err.find("nothing was measured"), std::string::npos) << none.err;
 }

@@ -74,7 +74,9 @@ TEST(CommandLine, FullDiskIsNotSuccess) {
 TEST(CommandLine, HelpAndVersionSucceed) {
   const Outcome help = run_thresher({"--help"});
   EXPECT_EQ(help.exit_code, 0);
-  for (const char* command : {"doctor", "verify", "bench", "variants", "suites"}) {
+  for (const char* command :
+       {"doctor", "verify", "bench", "variants", "suites", "match", "pitch", "constraints", "round",
+        "season", "scoreboard", "ledger", "report", "referee"}) {
     EXPECT_NE(help.out.find(command), std::string::npos) << command;
     EXPECT_EQ(run_thresher({command, "--help"}).exit_code, 0) << command;
   }
@@ -128,6 +130,10 @@ TEST(CommandLine, DoctorSaysWhatItFound) {
   EXPECT_EQ(found["ceilings"][1]["threads"], 2);
   EXPECT_GT(found["ceilings"][1]["read_gb_per_s"].get<double>(), 0);
   EXPECT_EQ(found["gpu"]["backend"], false);
+  ASSERT_FALSE(found["sandbox"].empty());
+  for (const nlohmann::json& one : found["sandbox"]) {
+    EXPECT_EQ(one["granted"].get<bool>(), one["why_not"].get<std::string>().empty()) << one;
+  }
   for (const char* key :
        {"processor", "usable_cores", "caches", "huge_pages", "noise_judgement", "openblas"}) {
     EXPECT_TRUE(found.contains(key)) << key;

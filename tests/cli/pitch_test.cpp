@@ -136,7 +136,8 @@ TEST(ConstraintsCommand, SaysWhetherLearnedOnesStillBind) {
   ledger.append("spring", "constraint", "measured", constraint_entry(lesson));
   const auto state_of = [&](const std::string& id) {
     const Outcome outcome = thresher_command({"constraints", "--ledger", path, "--json"});
-    for (const json& one : json::parse(outcome.out).at("constraints")) {
+    const json listed = json::parse(outcome.out);
+    for (const json& one : listed.at("constraints")) {
       if (one.at("id") == id) return one.at("why_inactive").get<std::string>();
     }
     return std::string("not listed");

@@ -33,7 +33,7 @@ TEST(Verify, ChecksEveryVariantFamilyAndThreadCount) {
   const std::string suite = folder.write("mini.toml", kSuite);
   const Outcome outcome =
       run_thresher({"verify", "--suite", suite, "--variant", "cpu_portable", "--variant",
-                    "cpu_portable:dual=two_pass", "--threads", "1", "--threads", "3", "--json"});
+                    "cpu_portable:roles=split", "--threads", "1", "--threads", "3", "--json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err << outcome.out;
   const nlohmann::json report = nlohmann::json::parse(outcome.out);
   EXPECT_EQ(report["ok"], true);
@@ -42,9 +42,9 @@ TEST(Verify, ChecksEveryVariantFamilyAndThreadCount) {
   EXPECT_EQ(report["variants"][0]["problems"], 2);
   EXPECT_EQ(report["variants"][0]["checks"], 2 * 3 * 2);
   EXPECT_EQ(report["variants"][0]["skipped"], 0);
-  // Two passes are for dual problems: the gemm is skipped, with the reason, and not passed.
-  EXPECT_EQ(report["variants"][1]["checks"], 3 * 2);
-  EXPECT_EQ(report["variants"][1]["skipped"], 3 * 2);
+  // What a variant cannot run is skipped, with the reason, and not passed.
+  EXPECT_EQ(report["variants"][1]["checks"], 0);
+  EXPECT_EQ(report["variants"][1]["skipped"], 2 * 3 * 2);
   EXPECT_EQ(report["variants"][1]["skip_reasons"].size(), 1u);
 }
 
@@ -84,7 +84,7 @@ TEST(Verify, NothingVerifiedIsNotSuccess) {
   const TemporaryFolder folder;
   const std::string suite = folder.write("mini.toml", kSuite);
   const Outcome outcome = run_thresher(
-      {"verify", "--suite", suite, "--problem", "gemm", "--variant", "cpu_portable:dual=two_pass"});
+      {"verify", "--suite", suite, "--problem", "gemm", "--variant", "cpu_portable:roles=split"});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_NE(outcome.err.find("nothing was verified"), std::string::npos) << outcome.err;
 }

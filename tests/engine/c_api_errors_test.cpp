@@ -200,9 +200,9 @@ TEST_F(CApiErrors, WhatCppRefuses) {
   expect(thresher_engine_create(-1, &engine),
          "thread_count = -1 is not between 0 (one per core) and 1024");
   thresher_plan* plan = nullptr;
-  expect(thresher_plan_create(this->engine(), &problem_, "cpu_portable:dual=two_pass", &plan),
-         "variant 'cpu_portable:dual=two_pass' cannot run problem 'spoilt': "
-         "dual=two_pass is for dual problems");
+  expect(thresher_plan_create(this->engine(), &problem_, "cpu_portable:roles=split", &plan),
+         "variant 'cpu_portable:roles=split' cannot run problem 'spoilt': "
+         "roles=split needs decode=panel");
   memory_.scales[4 * 2 + 1] = 0x7f;
   thresher_weights* weights = nullptr;
   expect(thresher_pack(this->engine(), &view_, &weights),

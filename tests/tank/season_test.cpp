@@ -293,8 +293,8 @@ TEST(Season, GoesOnAfterAKillAsIfNothingHadHappened) {
     int kills = 0;
     bool done = false;
     while (!done) {
-      // Dies after so many steps that report or judge; later processes get further.
-      const int steps = 1 + static_cast<int>(random.below(20));
+      // Dies after so many steps. Going on costs steps too, so the limit grows.
+      const int steps = 1 + static_cast<int>(random.below(20 + static_cast<std::uint64_t>(kills)));
       const Child child([&](int fd) {
         Ledger ledger(path);
         FakeMachine machine;

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "cpu/variant.hpp"
+#include "gemm/suite.hpp"
 #include "tank/baseline.hpp"
 #include "tank/constraint.hpp"
 #include "tank/pitch.hpp"
@@ -63,7 +64,7 @@ TEST(ShippedPitches, ChangeTheBaselineIntoSomethingThatRuns) {
   for (const auto& [name, pitch] : shipped_pitches()) {
     if (pitch.contestant.kind != ContestantKind::kVariant) continue;
     const Suite suite = load_suite(pitch.suite);
-    const Contestant baseline = cpu_baseline(suite);
+    const Contestant baseline = cpu_baseline();
     Pitch ready = pitch;
     ready.contestant = contestant_against(pitch, baseline);
     const bool is_control = name == "graph" || name == "two_pass_dual";
@@ -93,7 +94,7 @@ TEST(ShippedPitches, NameEveryFileTheyRun) {
 TEST(Baseline, RunsEverySuite) {
   for (const std::string& name : builtin_suite_names()) {
     const Suite suite = load_suite(name);
-    const Contestant baseline = cpu_baseline(suite);
+    const Contestant baseline = cpu_baseline();
     EXPECT_EQ(baseline.kind, ContestantKind::kVariant);
     const cpu::Variant variant = cpu::variant_from_name(baseline.variant);
     EXPECT_EQ(cpu::name(variant), baseline.name);
