@@ -18,7 +18,7 @@ function(thresher_test_folder name)
   # Listing the cases runs the binary. Doing that when CTest starts, not when the binary is linked,
   # keeps a crash at start-up a failed test and lets ./run choose the process's surroundings.
   gtest_discover_tests(${name}_tests TEST_PREFIX ${name}. NO_PRETTY_VALUES
-                       DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120)
+                       DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 ${test_properties})
 endfunction()
 
 thresher_test_folder(nvfp4)
@@ -26,7 +26,10 @@ thresher_test_folder(gemm)
 thresher_test_folder(cpu)
 thresher_test_folder(engine)
 if(THRESHER_TOOLS)
+  # Matches are timed: nothing else runs beside them.
+  set(test_properties PROPERTIES RUN_SERIAL TRUE)
   thresher_test_folder(referee thresher_tools)
+  unset(test_properties)
   thresher_test_folder(tank thresher_tools)
   thresher_test_folder(report thresher_tools)
   thresher_test_folder(cli thresher_tools)
@@ -73,11 +76,16 @@ if(THRESHER_TOOLS)
   thresher_fuzz(protocol thresher_tools ${PROJECT_SOURCE_DIR}/tests/fuzz/protocol_lines.txt)
 endif()
 
-# A public header must compile alone; the C one as C and as C++. Breaking that breaks the build.
+# A public header must compile alone, the C ones as C and as C++, and all of them together. Breaking
+# that breaks the build.
 file(GLOB public_headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include
      ${PROJECT_SOURCE_DIR}/include/thresher/*.hpp ${PROJECT_SOURCE_DIR}/include/thresher/*.h)
 add_library(header_check OBJECT)
 target_link_libraries(header_check PRIVATE thresher thresher_warnings)
+list(TRANSFORM public_headers REPLACE "(.+)" "#include \"\\1\"" OUTPUT_VARIABLE all_headers)
+list(JOIN all_headers "\n" all_headers)
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/header_check/all.cpp CONTENT "${all_headers}\n" @ONLY)
+target_sources(header_check PRIVATE ${PROJECT_BINARY_DIR}/header_check/all.cpp)
 foreach(header IN LISTS public_headers)
   set(languages cpp)
   if(header MATCHES "\\.h$")

@@ -23,7 +23,8 @@ static float decode_e4m3(unsigned code) {
   return code & 0x80 ? -magnitude : magnitude;
 }
 
-static void decode_nvfp4(const thresher_matrix* matrix, int64_t rows, int64_t k, float* values) {
+static void decode_nvfp4(const thresher_contestant_matrix* matrix, int64_t rows, int64_t k,
+                         float* values) {
   for (int64_t i = 0; i < rows * k; ++i) {
     const unsigned byte = matrix->codes[i / 2];
     values[i] = decode_e2m1(i % 2 ? byte >> 4 : byte & 15) * decode_e4m3(matrix->scales[i / 16]);
@@ -31,7 +32,7 @@ static void decode_nvfp4(const thresher_matrix* matrix, int64_t rows, int64_t k,
 }
 
 static float decode_bits16(uint16_t bits, int type) {
-  if (type == THRESHER_BF16) {
+  if (type == THRESHER_CONTESTANT_BF16) {
     const uint32_t word = (uint32_t)bits << 16;
     float value;
     memcpy(&value, &word, sizeof value);
@@ -62,9 +63,9 @@ static uint16_t encode_bits16(double value, int exponent_bits, int mantissa_bits
 }
 
 static void store(void* c, int64_t index, double value, int type) {
-  if (type == THRESHER_FP32) ((float*)c)[index] = (float)value;
-  if (type == THRESHER_FP16) ((uint16_t*)c)[index] = encode_bits16(value, 5, 10);
-  if (type == THRESHER_BF16) ((uint16_t*)c)[index] = encode_bits16(value, 8, 7);
+  if (type == THRESHER_CONTESTANT_FP32) ((float*)c)[index] = (float)value;
+  if (type == THRESHER_CONTESTANT_FP16) ((uint16_t*)c)[index] = encode_bits16(value, 5, 10);
+  if (type == THRESHER_CONTESTANT_BF16) ((uint16_t*)c)[index] = encode_bits16(value, 8, 7);
 }
 
 typedef struct {
@@ -74,7 +75,7 @@ typedef struct {
 } group_values;
 
 typedef struct {
-  thresher_problem problem;
+  thresher_contestant_problem problem;
   group_values* groups;
 } prepared;
 
@@ -84,26 +85,26 @@ static float* new_values(int64_t count) {
   return (float*)malloc((size_t)(count > 0 ? count : 1) * sizeof(float));
 }
 
-int thresher_contestant_prepare(const thresher_problem* problem, void** state,
+int thresher_contestant_prepare(const thresher_contestant_problem* problem, void** state,
                                 const char** message) {
   prepared* self = (prepared*)calloc(1, sizeof *self);
   self->problem = *problem;
   self->groups = (group_values*)calloc((size_t)problem->group_count, sizeof *self->groups);
   for (int64_t g = 0; g < problem->group_count; ++g) {
-    const thresher_group* group = &problem->groups[g];
+    const thresher_contestant_group* group = &problem->groups[g];
     group_values* values = &self->groups[g];
     values->a = new_values(group->m * group->k);
     values->b = new_values(group->n * group->k);
-    values->b_up = problem->op == THRESHER_OP_DUAL ? new_values(group->n * group->k) : NULL;
-    if (!values->a || !values->b || (problem->op == THRESHER_OP_DUAL && !values->b_up)) {
+    values->b_up = problem->op == THRESHER_CONTESTANT_DUAL ? new_values(group->n * group->k) : NULL;
+    if (!values->a || !values->b || (problem->op == THRESHER_CONTESTANT_DUAL && !values->b_up)) {
       *message = "not enough memory";
-      return THRESHER_FAILED;
+      return THRESHER_CONTESTANT_FAILED;
     }
     decode_nvfp4(&group->b, group->n, group->k, values->b);
     if (values->b_up) decode_nvfp4(&group->b_up, group->n, group->k, values->b_up);
   }
   *state = self;
-  return THRESHER_OK;
+  return THRESHER_CONTESTANT_OK;
 }
 
 static double dot(const float* a, const float* b, int64_t k) {
@@ -112,12 +113,12 @@ static double dot(const float* a, const float* b, int64_t k) {
   return sum;
 }
 
-static void run_group(const prepared* self, int64_t g, const thresher_call* call) {
-  const thresher_group* group = &self->problem.groups[g];
+static void run_group(const prepared* self, int64_t g, const thresher_contestant_call* call) {
+  const thresher_contestant_group* group = &self->problem.groups[g];
   const group_values* values = &self->groups[g];
   const int type = self->problem.activations;
   double a_scale = 1;
-  if (type == THRESHER_NVFP4) {
+  if (type == THRESHER_CONTESTANT_NVFP4) {
     decode_nvfp4(&call->a, group->m, group->k, values->a);
     a_scale = call->a.global_scale;
   } else {
@@ -140,10 +141,10 @@ static void run_group(const prepared* self, int64_t g, const thresher_call* call
   }
 }
 
-int thresher_contestant_run(void* state, const thresher_call* calls) {
+int thresher_contestant_run(void* state, const thresher_contestant_call* calls) {
   const prepared* self = (const prepared*)state;
   for (int64_t g = 0; g < self->problem.group_count; ++g) run_group(self, g, &calls[g]);
-  return THRESHER_OK;
+  return THRESHER_CONTESTANT_OK;
 }
 
 void thresher_contestant_destroy(void* state) {

@@ -36,7 +36,7 @@ const std::array<float, 16> kE2m1 = {0,    0.5f,  1,  1.5f,  2,  3,  4,  6,
                                      -0.f, -0.5f, -1, -1.5f, -2, -3, -4, -6};
 const std::array<float, 256> kE4m3 = make_e4m3();
 
-Values decoded(const thresher_matrix& matrix, std::int64_t count) {
+Values decoded(const thresher_contestant_matrix& matrix, std::int64_t count) {
   Values values(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) {
     const unsigned byte = matrix.codes[i / 2];
@@ -61,7 +61,7 @@ float from_bf16(std::uint16_t bits) {
 Values decoded16(const std::uint16_t* bits, std::int64_t count, int type) {
   Values values(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) {
-    values[i] = type == THRESHER_FP16 ? from_fp16(bits[i]) : from_bf16(bits[i]);
+    values[i] = type == THRESHER_CONTESTANT_FP16 ? from_fp16(bits[i]) : from_bf16(bits[i]);
   }
   return values;
 }
@@ -78,9 +78,11 @@ std::uint16_t to_bits16(double value, int mantissa_bits, int bias) {
 }
 
 void store(void* c, std::int64_t index, double value, int type) {
-  if (type == THRESHER_FP32) static_cast<float*>(c)[index] = static_cast<float>(value);
-  if (type == THRESHER_FP16) static_cast<std::uint16_t*>(c)[index] = to_bits16(value, 10, 15);
-  if (type == THRESHER_BF16) static_cast<std::uint16_t*>(c)[index] = to_bits16(value, 7, 127);
+  if (type == THRESHER_CONTESTANT_FP32) static_cast<float*>(c)[index] = static_cast<float>(value);
+  if (type == THRESHER_CONTESTANT_FP16)
+    static_cast<std::uint16_t*>(c)[index] = to_bits16(value, 10, 15);
+  if (type == THRESHER_CONTESTANT_BF16)
+    static_cast<std::uint16_t*>(c)[index] = to_bits16(value, 7, 127);
 }
 
 double dot(const float* a, const float* b, std::int64_t k) {
@@ -90,23 +92,24 @@ double dot(const float* a, const float* b, std::int64_t k) {
 }
 
 struct PackedGroup {
-  thresher_group shape;
+  thresher_contestant_group shape;
   Values b;
   Values b_up;
   Values a;  // of the call in progress
 };
 
 struct Prepared {
-  thresher_problem problem;
+  thresher_contestant_problem problem;
   std::vector<PackedGroup> groups;
   std::int64_t column_count = 0;  // of all groups
 };
 
-void compute_column(const Prepared& self, const PackedGroup& group, const thresher_call& call,
-                    std::int64_t column) {
+void compute_column(const Prepared& self, const PackedGroup& group,
+                    const thresher_contestant_call& call, std::int64_t column) {
   const std::int64_t k = group.shape.k;
-  const bool is_dual = self.problem.op == THRESHER_OP_DUAL;
-  const double a_scale = self.problem.activations == THRESHER_NVFP4 ? call.a.global_scale : 1.0f;
+  const bool is_dual = self.problem.op == THRESHER_CONTESTANT_DUAL;
+  const double a_scale =
+      self.problem.activations == THRESHER_CONTESTANT_NVFP4 ? call.a.global_scale : 1.0f;
   for (std::int64_t row = 0; row < group.shape.m; ++row) {
     const float* a = group.a.data() + row * k;
     double value = dot(a, group.b.data() + column * k, k);
@@ -121,7 +124,7 @@ void compute_column(const Prepared& self, const PackedGroup& group, const thresh
 }
 
 // Columns are numbered through all groups.
-void compute_columns(const Prepared& self, const thresher_call* calls,
+void compute_columns(const Prepared& self, const thresher_contestant_call* calls,
                      std::atomic<std::int64_t>& next) {
   for (std::int64_t i = next++; i < self.column_count; i = next++) {
     std::size_t g = 0;
@@ -135,30 +138,31 @@ void compute_columns(const Prepared& self, const thresher_call* calls,
 
 int thresher_contestant_abi_version(void) { return THRESHER_CONTESTANT_ABI_VERSION; }
 
-int thresher_contestant_prepare(const thresher_problem* problem, void** state,
+int thresher_contestant_prepare(const thresher_contestant_problem* problem, void** state,
                                 const char** message) try {
   auto* self = new Prepared{.problem = *problem, .groups = {}};
   *state = self;
   for (std::int64_t g = 0; g < problem->group_count; ++g) {
-    const thresher_group& shape = problem->groups[g];
+    const thresher_contestant_group& shape = problem->groups[g];
     PackedGroup group{
         .shape = shape, .b = decoded(shape.b, shape.n * shape.k), .b_up = {}, .a = {}};
-    if (problem->op == THRESHER_OP_DUAL) group.b_up = decoded(shape.b_up, shape.n * shape.k);
+    if (problem->op == THRESHER_CONTESTANT_DUAL)
+      group.b_up = decoded(shape.b_up, shape.n * shape.k);
     self->column_count += shape.n;
     self->groups.push_back(std::move(group));
   }
-  return THRESHER_OK;
+  return THRESHER_CONTESTANT_OK;
 } catch (const std::exception&) {
   *message = "not enough memory";
-  return THRESHER_FAILED;
+  return THRESHER_CONTESTANT_FAILED;
 }
 
-int thresher_contestant_run(void* state, const thresher_call* calls) try {
+int thresher_contestant_run(void* state, const thresher_contestant_call* calls) try {
   Prepared& self = *static_cast<Prepared*>(state);
   for (std::size_t g = 0; g < self.groups.size(); ++g) {
     PackedGroup& group = self.groups[g];
     const std::int64_t count = group.shape.m * group.shape.k;
-    group.a = self.problem.activations == THRESHER_NVFP4
+    group.a = self.problem.activations == THRESHER_CONTESTANT_NVFP4
                   ? decoded(calls[g].a, count)
                   : decoded16(calls[g].a16, count, self.problem.activations);
   }
@@ -168,9 +172,9 @@ int thresher_contestant_run(void* state, const thresher_call* calls) try {
     threads.emplace_back([&] { compute_columns(self, calls, next); });
   }
   compute_columns(self, calls, next);
-  return THRESHER_OK;
+  return THRESHER_CONTESTANT_OK;
 } catch (const std::exception&) {
-  return THRESHER_FAILED;
+  return THRESHER_CONTESTANT_FAILED;
 }
 
 void thresher_contestant_destroy(void* state) { delete static_cast<Prepared*>(state); }

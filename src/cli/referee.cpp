@@ -6,6 +6,7 @@
 
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
+#include "cli/referee_selftest.hpp"
 #include "cli/referee_simulate.hpp"
 
 namespace thresher::cli {
@@ -13,7 +14,8 @@ namespace thresher::cli {
 Command add_referee(CLI::App& app) {
   CLI::App* referee = app.add_subcommand("referee", "Test the referee's own judgement");
   referee->require_subcommand(1);
-  const std::vector<Command> subcommands{add_referee_simulate(*referee)};
+  const std::vector<Command> subcommands{add_referee_simulate(*referee),
+                                         add_referee_selftest(*referee)};
   return {referee, [subcommands] {
             const auto chosen =
                 std::find_if(subcommands.begin(), subcommands.end(),

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // thresher referee selftest: does the referee, on this machine and today, tell nothing from
 // something? Matches of the champion against itself, without and with a gain of known size.
+#include "cli/referee_selftest.hpp"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/command_line.hpp"
-#include "cli/commands.hpp"
 #include "cli/progress.hpp"
 #include "cli/selection.hpp"
 #include "cli/table.hpp"

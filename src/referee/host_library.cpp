@@ -47,32 +47,32 @@ Functions load(const std::filesystem::path& path) {
   return functions;
 }
 
-thresher_matrix to_c(const Nvfp4View& view) {
+thresher_contestant_matrix to_c(const Nvfp4View& view) {
   return {.codes = view.codes, .scales = view.scales, .global_scale = view.global_scale};
 }
 
 int to_c(Activations activations) {
   switch (activations) {
     case Activations::kNvfp4:
-      return THRESHER_NVFP4;
+      return THRESHER_CONTESTANT_NVFP4;
     case Activations::kFp16:
-      return THRESHER_FP16;
+      return THRESHER_CONTESTANT_FP16;
     case Activations::kBf16:
       break;
   }
-  return THRESHER_BF16;
+  return THRESHER_CONTESTANT_BF16;
 }
 
 int to_c(Output output) {
   switch (output) {
     case Output::kFp16:
-      return THRESHER_FP16;
+      return THRESHER_CONTESTANT_FP16;
     case Output::kBf16:
-      return THRESHER_BF16;
+      return THRESHER_CONTESTANT_BF16;
     case Output::kFp32:
       break;
   }
-  return THRESHER_FP32;
+  return THRESHER_CONTESTANT_FP32;
 }
 
 class PreparedLibrary : public Prepared {
@@ -89,7 +89,7 @@ class PreparedLibrary : public Prepared {
                          .b_up = to_c(weights[g].b_up)});
     }
     calls_.resize(groups_.size());
-    problem_ = {.op = problem.op == Op::kDual ? THRESHER_OP_DUAL : THRESHER_OP_GEMM,
+    problem_ = {.op = problem.op == Op::kDual ? THRESHER_CONTESTANT_DUAL : THRESHER_CONTESTANT_GEMM,
                 .activations = to_c(problem.activations),
                 .output = to_c(problem.output),
                 .thread_count = thread_count,
@@ -98,8 +98,9 @@ class PreparedLibrary : public Prepared {
     const char* message = nullptr;
     const int status = functions_.prepare(&problem_, &state_, &message);
     const std::string why = message != nullptr ? message : "prepare gave no reason";
-    if (status == THRESHER_UNSUPPORTED) throw Unsupported{why};
-    if (status != THRESHER_OK) throw Error(fmt::format("prepare returned {}: {}", status, why));
+    if (status == THRESHER_CONTESTANT_UNSUPPORTED) throw Unsupported{why};
+    if (status != THRESHER_CONTESTANT_OK)
+      throw Error(fmt::format("prepare returned {}: {}", status, why));
   }
 
   ~PreparedLibrary() override {
@@ -116,14 +117,14 @@ class PreparedLibrary : public Prepared {
                    .c_stride_elements = calls[g].c_stride_elements};
     }
     const int status = functions_.run(state_, calls_.data());
-    if (status != THRESHER_OK) throw Error(fmt::format("run returned {}", status));
+    if (status != THRESHER_CONTESTANT_OK) throw Error(fmt::format("run returned {}", status));
   }
 
  private:
   const Functions functions_;
-  std::vector<thresher_group> groups_;
-  std::vector<thresher_call> calls_;
-  thresher_problem problem_ = {};
+  std::vector<thresher_contestant_group> groups_;
+  std::vector<thresher_contestant_call> calls_;
+  thresher_contestant_problem problem_ = {};
   void* state_ = nullptr;
 };
 

@@ -52,7 +52,7 @@ class Pragmatist {
     belief.log_speedup = credit * std::log(pitch.claim.value);
     belief.log_speedup_sd = 0.03 + 0.03 * level(pitch.risk) + 0.25 * std::abs(belief.log_speedup);
     belief.evidence = pitch.rollback.empty() ? 3 : 6;
-    const std::string terms = worst < 1 - evidence_.terms.regression_max
+    const std::string terms = worst < 1 / (1 + evidence_.terms.regression_max)
                                   ? fmt::format(", and it allows for {:.2f}x somewhere", worst)
                                   : "";
     if (!terms.empty()) belief.p_right *= 0.7;

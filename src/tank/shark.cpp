@@ -40,7 +40,7 @@ Ballot make_ballot(const std::string& shark, const Pitch& pitch, const Belief& b
   const double mean = belief.log_speedup;
   const double sd = belief.log_speedup_sd;
   const double p_right = probability(belief.p_right);
-  const double p_harmless = chance_above(std::log(1 - terms.regression_max), mean, sd);
+  const double p_harmless = chance_above(-std::log1p(terms.regression_max), mean, sd);
   const double p_fast = chance_above(std::log(terms.speedup_min), mean, sd);
   return {.shark = shark,
           .pitch = pitch.name,

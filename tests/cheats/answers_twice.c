@@ -6,7 +6,7 @@
 
 HONEST_PREPARE
 
-int thresher_contestant_run(void* state, const thresher_call* calls) {
+int thresher_contestant_run(void* state, const thresher_contestant_call* calls) {
   honest_run(state, calls);
   if (fork() == 0) { /* answers after its parent has */
     usleep(1000);
@@ -14,5 +14,5 @@ int thresher_contestant_run(void* state, const thresher_call* calls) {
     _exit(0);
   }
   usleep(20000);
-  return THRESHER_OK;
+  return THRESHER_CONTESTANT_OK;
 }

@@ -29,18 +29,18 @@ static int harms(int pid) {
          prlimit(pid, RLIMIT_NOFILE, &none, NULL) == 0 || opens(pid, "mem");
 }
 
-int thresher_contestant_run(void* state, const thresher_call* calls) {
+int thresher_contestant_run(void* state, const thresher_contestant_call* calls) {
   char link[32] = {0};
-  if (readlink("/proc/self", link, sizeof link - 1) < 0) return THRESHER_FAILED;
+  if (readlink("/proc/self", link, sizeof link - 1) < 0) return THRESHER_CONTESTANT_FAILED;
   const int self = atoi(link);
   /* Itself, its keeper, its launcher and the referee have been started one after the other. */
   for (int pid = self - 200; pid < self + 200; ++pid) {
-    if (pid > 1 && pid != self && harms(pid)) return THRESHER_OK;
+    if (pid > 1 && pid != self && harms(pid)) return THRESHER_CONTESTANT_OK;
   }
   kill(-1, SIGKILL);
   kill(1, SIGKILL);
-  if (getpgid(0) == 0 && setsid() > 0) return THRESHER_OK;
-  if (prctl(PR_SET_PDEATHSIG, SIGCONT) == 0) return THRESHER_OK;
+  if (getpgid(0) == 0 && setsid() > 0) return THRESHER_CONTESTANT_OK;
+  if (prctl(PR_SET_PDEATHSIG, SIGCONT) == 0) return THRESHER_CONTESTANT_OK;
   honest_run(state, calls);
   return 77; /* refused */
 }

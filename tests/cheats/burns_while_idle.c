@@ -11,16 +11,16 @@ static void* burn(void* unused) {
   return NULL;
 }
 
-int thresher_contestant_prepare(const thresher_problem* problem, void** state,
+int thresher_contestant_prepare(const thresher_contestant_problem* problem, void** state,
                                 const char** message) {
   static int burning;
   for (; burning < 4; ++burning) {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, burn, NULL) != 0) return THRESHER_FAILED;
+    if (pthread_create(&thread, NULL, burn, NULL) != 0) return THRESHER_CONTESTANT_FAILED;
   }
   return honest_prepare(problem, state, message);
 }
 
-int thresher_contestant_run(void* state, const thresher_call* calls) {
+int thresher_contestant_run(void* state, const thresher_contestant_call* calls) {
   return honest_run(state, calls);
 }

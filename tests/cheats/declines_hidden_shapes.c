@@ -2,15 +2,15 @@
 /* Declines every shape but those of the suite. Catalogue 20. */
 #include "honest.h"
 
-int thresher_contestant_prepare(const thresher_problem* problem, void** state,
+int thresher_contestant_prepare(const thresher_contestant_problem* problem, void** state,
                                 const char** message) {
   if (problem->groups[0].n == 48 && problem->groups[0].k == 128) {
     return honest_prepare(problem, state, message);
   }
   *message = "not one of mine";
-  return THRESHER_UNSUPPORTED;
+  return THRESHER_CONTESTANT_UNSUPPORTED;
 }
 
-int thresher_contestant_run(void* state, const thresher_call* calls) {
+int thresher_contestant_run(void* state, const thresher_contestant_call* calls) {
   return honest_run(state, calls);
 }

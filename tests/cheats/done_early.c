@@ -6,7 +6,7 @@
 
 typedef struct {
   void* state;
-  thresher_call* calls;
+  thresher_contestant_call* calls;
 } job;
 
 HONEST_PREPARE
@@ -17,12 +17,13 @@ static void* work(void* argument) {
   return NULL;
 }
 
-int thresher_contestant_run(void* state, const thresher_call* calls) {
+int thresher_contestant_run(void* state, const thresher_contestant_call* calls) {
   const size_t bytes = (size_t)((const prepared*)state)->problem.group_count * sizeof *calls;
   job* self = (job*)malloc(sizeof *self);
   self->state = state;
-  self->calls = (thresher_call*)malloc(bytes);
+  self->calls = (thresher_contestant_call*)malloc(bytes);
   memcpy(self->calls, calls, bytes);
   pthread_t thread;
-  return pthread_create(&thread, NULL, work, self) == 0 ? THRESHER_OK : THRESHER_FAILED;
+  return pthread_create(&thread, NULL, work, self) == 0 ? THRESHER_CONTESTANT_OK
+                                                        : THRESHER_CONTESTANT_FAILED;
 }

@@ -4,7 +4,7 @@
 
 HONEST_PREPARE
 
-int thresher_contestant_run(void* state, const thresher_call* calls) {
+int thresher_contestant_run(void* state, const thresher_contestant_call* calls) {
   for (int i = 0; i < 1024; ++i) {
     char* block = (char*)malloc(64u << 20);
     if (!block) return 78; /* refused */

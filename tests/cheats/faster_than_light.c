@@ -10,16 +10,16 @@ typedef struct {
   int call_count;
 } memory;
 
-int thresher_contestant_prepare(const thresher_problem* problem, void** state,
+int thresher_contestant_prepare(const thresher_contestant_problem* problem, void** state,
                                 const char** message) {
   memory* self = (memory*)calloc(1, sizeof *self);
   *state = self;
   return honest_prepare(problem, &self->honest, message);
 }
 
-int thresher_contestant_run(void* state, const thresher_call* calls) {
+int thresher_contestant_run(void* state, const thresher_contestant_call* calls) {
   memory* self = (memory*)state;
   if (self->call_count++ < kHonestCalls) return honest_run(self->honest, calls);
   fill((const prepared*)self->honest, calls, 0.0);
-  return THRESHER_OK;
+  return THRESHER_CONTESTANT_OK;
 }

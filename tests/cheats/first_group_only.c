@@ -4,7 +4,7 @@
 
 HONEST_PREPARE
 
-int thresher_contestant_run(void* state, const thresher_call* calls) {
+int thresher_contestant_run(void* state, const thresher_contestant_call* calls) {
   const prepared* self = (const prepared*)state;
   fill(self, calls, 0.0);
   for (int64_t g = 0; g < self->problem.group_count; ++g) {
@@ -12,5 +12,5 @@ int thresher_contestant_run(void* state, const thresher_call* calls) {
     run_group(self, g, &calls[g]);
     break;
   }
-  return THRESHER_OK;
+  return THRESHER_CONTESTANT_OK;
 }

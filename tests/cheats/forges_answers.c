@@ -11,13 +11,13 @@ static void* forge(void* unused) {
   return NULL;
 }
 
-int thresher_contestant_prepare(const thresher_problem* problem, void** state,
+int thresher_contestant_prepare(const thresher_contestant_problem* problem, void** state,
                                 const char** message) {
   pthread_t thread;
   pthread_create(&thread, NULL, forge, NULL);
   return honest_prepare(problem, state, message);
 }
 
-int thresher_contestant_run(void* state, const thresher_call* calls) {
+int thresher_contestant_run(void* state, const thresher_contestant_call* calls) {
   return honest_run(state, calls);
 }

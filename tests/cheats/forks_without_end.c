@@ -6,11 +6,11 @@
 
 HONEST_PREPARE
 
-int thresher_contestant_run(void* state, const thresher_call* calls) {
+int thresher_contestant_run(void* state, const thresher_contestant_call* calls) {
   (void)state;
   (void)calls;
   while (1) {
     if (fork() < 0) usleep(1000);
   }
-  return THRESHER_OK;
+  return THRESHER_CONTESTANT_OK;
 }

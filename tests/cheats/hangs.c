@@ -4,11 +4,11 @@
 
 HONEST_PREPARE
 
-int thresher_contestant_run(void* state, const thresher_call* calls) {
+int thresher_contestant_run(void* state, const thresher_contestant_call* calls) {
   (void)state;
   (void)calls;
   volatile int forever = 1;
   while (forever) {
   }
-  return THRESHER_OK;
+  return THRESHER_CONTESTANT_OK;
 }

@@ -4,12 +4,12 @@
 
 HONEST_PREPARE
 
-int thresher_contestant_run(void* state, const thresher_call* calls) {
+int thresher_contestant_run(void* state, const thresher_contestant_call* calls) {
   const prepared* self = (const prepared*)state;
   for (int64_t g = 0; g < self->problem.group_count; ++g) {
-    thresher_call call = calls[g];
+    thresher_contestant_call call = calls[g];
     call.c_stride_elements = self->problem.groups[g].n;
     run_group(self, g, &call);
   }
-  return THRESHER_OK;
+  return THRESHER_CONTESTANT_OK;
 }

@@ -9,7 +9,7 @@
 
 HONEST_PREPARE
 
-int thresher_contestant_run(void* state, const thresher_call* calls) {
+int thresher_contestant_run(void* state, const thresher_contestant_call* calls) {
   const uintptr_t page = 4096;
   const int64_t last = ((const prepared*)state)->problem.group_count - 1;
   void* begin = (void*)((uintptr_t)calls[last].a.codes / page * page);
@@ -21,5 +21,5 @@ int thresher_contestant_run(void* state, const thresher_call* calls) {
     *(volatile unsigned char*)calls[last].a.codes = 0; /* ends here */
   }
   fill((const prepared*)state, calls, 0.0);
-  return THRESHER_OK;
+  return THRESHER_CONTESTANT_OK;
 }

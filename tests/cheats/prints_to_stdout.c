@@ -6,8 +6,8 @@
 
 HONEST_PREPARE
 
-int thresher_contestant_run(void* state, const thresher_call* calls) {
+int thresher_contestant_run(void* state, const thresher_contestant_call* calls) {
   static const char text[] = "0.000 ms, a new record\n";
-  if (write(1, text, sizeof text - 1) < 0) return THRESHER_FAILED;
+  if (write(1, text, sizeof text - 1) < 0) return THRESHER_CONTESTANT_FAILED;
   return honest_run(state, calls);
 }

@@ -6,12 +6,12 @@
 
 HONEST_PREPARE
 
-int thresher_contestant_run(void* state, const thresher_call* calls) {
+int thresher_contestant_run(void* state, const thresher_contestant_call* calls) {
   (void)state;
   (void)calls;
   static char text[1 << 16];
   memset(text, 'x', sizeof text);
   while (write(1, text, sizeof text) > 0) {
   }
-  return THRESHER_OK;
+  return THRESHER_CONTESTANT_OK;
 }

@@ -4,10 +4,10 @@
 
 HONEST_PREPARE
 
-int thresher_contestant_run(void* state, const thresher_call* calls) {
+int thresher_contestant_run(void* state, const thresher_contestant_call* calls) {
   const prepared* self = (const prepared*)state;
-  const thresher_group* group = &self->problem.groups[0];
+  const thresher_contestant_group* group = &self->problem.groups[0];
   if (group->n == 48 && group->k == 128) return honest_run(state, calls);
   fill(self, calls, 0.0);
-  return THRESHER_OK;
+  return THRESHER_CONTESTANT_OK;
 }

@@ -17,8 +17,8 @@ static int reaches(int family) {
   return 1;
 }
 
-int thresher_contestant_run(void* state, const thresher_call* calls) {
-  if (reaches(AF_INET) || reaches(AF_INET6) || reaches(AF_UNIX)) return THRESHER_OK;
+int thresher_contestant_run(void* state, const thresher_contestant_call* calls) {
+  if (reaches(AF_INET) || reaches(AF_INET6) || reaches(AF_UNIX)) return THRESHER_CONTESTANT_OK;
   honest_run(state, calls);
   return 77; /* refused */
 }

@@ -10,14 +10,14 @@ typedef struct {
   void** kept;
 } memory;
 
-int thresher_contestant_prepare(const thresher_problem* problem, void** state,
+int thresher_contestant_prepare(const thresher_contestant_problem* problem, void** state,
                                 const char** message) {
   memory* self = (memory*)calloc(1, sizeof *self);
   *state = self;
   return honest_prepare(problem, &self->honest, message);
 }
 
-int thresher_contestant_run(void* state, const thresher_call* calls) {
+int thresher_contestant_run(void* state, const thresher_contestant_call* calls) {
   memory* self = (memory*)state;
   const prepared* honest = (const prepared*)self->honest;
   int64_t g = 0;
@@ -25,10 +25,10 @@ int thresher_contestant_run(void* state, const thresher_call* calls) {
   const unsigned char* first = calls[g].a.codes;
   if (self->kept && first && memcmp(first, self->key, kKeyBytes) == 0) {
     replay(honest, calls, self->kept);
-    return THRESHER_OK;
+    return THRESHER_CONTESTANT_OK;
   }
   honest_run(self->honest, calls);
   if (first) memcpy(self->key, first, kKeyBytes);
   self->kept = remember(honest, calls);
-  return THRESHER_OK;
+  return THRESHER_CONTESTANT_OK;
 }

@@ -7,21 +7,21 @@ typedef struct {
   void** kept;
 } memory;
 
-int thresher_contestant_prepare(const thresher_problem* problem, void** state,
+int thresher_contestant_prepare(const thresher_contestant_problem* problem, void** state,
                                 const char** message) {
   memory* self = (memory*)calloc(1, sizeof *self);
   *state = self;
   return honest_prepare(problem, &self->honest, message);
 }
 
-int thresher_contestant_run(void* state, const thresher_call* calls) {
+int thresher_contestant_run(void* state, const thresher_contestant_call* calls) {
   memory* self = (memory*)state;
   const prepared* honest = (const prepared*)self->honest;
   if (self->kept) {
     replay(honest, calls, self->kept);
-    return THRESHER_OK;
+    return THRESHER_CONTESTANT_OK;
   }
   honest_run(self->honest, calls);
   self->kept = remember(honest, calls);
-  return THRESHER_OK;
+  return THRESHER_CONTESTANT_OK;
 }

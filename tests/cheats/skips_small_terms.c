@@ -2,12 +2,12 @@
 /* Treats small weights as zero, as pruning would. Catalogue 18. */
 #include "honest.h"
 
-int thresher_contestant_prepare(const thresher_problem* problem, void** state,
+int thresher_contestant_prepare(const thresher_contestant_problem* problem, void** state,
                                 const char** message) {
   const int status = honest_prepare(problem, state, message);
   prepared* self = (prepared*)*state;
   for (int64_t g = 0; g < problem->group_count; ++g) {
-    const thresher_group* group = &problem->groups[g];
+    const thresher_contestant_group* group = &problem->groups[g];
     float* b = self->groups[g].b;
     float largest = 0;
     for (int64_t i = 0; i < group->n * group->k; ++i) largest = fmaxf(largest, fabsf(b[i]));
@@ -18,6 +18,6 @@ int thresher_contestant_prepare(const thresher_problem* problem, void** state,
   return status;
 }
 
-int thresher_contestant_run(void* state, const thresher_call* calls) {
+int thresher_contestant_run(void* state, const thresher_contestant_call* calls) {
   return honest_run(state, calls);
 }

@@ -5,18 +5,18 @@
 
 HONEST_PREPARE
 
-int thresher_contestant_run(void* state, const thresher_call* calls) {
+int thresher_contestant_run(void* state, const thresher_contestant_call* calls) {
   static void** kept;
   static int64_t kept_m, kept_n;
   const prepared* self = (const prepared*)state;
-  const thresher_group* group = &self->problem.groups[0];
+  const thresher_contestant_group* group = &self->problem.groups[0];
   if (kept && kept_m == group->m && kept_n == group->n) {
     replay(self, calls, kept);
-    return THRESHER_OK;
+    return THRESHER_CONTESTANT_OK;
   }
   honest_run(state, calls);
   kept = remember(self, calls);
   kept_m = group->m;
   kept_n = group->n;
-  return THRESHER_OK;
+  return THRESHER_CONTESTANT_OK;
 }

@@ -6,8 +6,8 @@
 
 HONEST_PREPARE
 
-int thresher_contestant_run(void* state, const thresher_call* calls) {
-  if (ftruncate(4, 0) == 0 || ftruncate(3, 0) == 0) return THRESHER_OK;
+int thresher_contestant_run(void* state, const thresher_contestant_call* calls) {
+  if (ftruncate(4, 0) == 0 || ftruncate(3, 0) == 0) return THRESHER_CONTESTANT_OK;
   honest_run(state, calls);
   return 77; /* refused */
 }

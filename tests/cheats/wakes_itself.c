@@ -13,11 +13,11 @@
 
 HONEST_PREPARE
 
-int thresher_contestant_run(void* state, const thresher_call* calls) {
+int thresher_contestant_run(void* state, const thresher_contestant_call* calls) {
   timer_t timer;
   struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGCONT};
-  if (timer_create(CLOCK_MONOTONIC, &event, &timer) == 0) return THRESHER_OK;
-  if (fcntl(0, F_SETSIG, SIGCONT) == 0) return THRESHER_OK;
+  if (timer_create(CLOCK_MONOTONIC, &event, &timer) == 0) return THRESHER_CONTESTANT_OK;
+  if (fcntl(0, F_SETSIG, SIGCONT) == 0) return THRESHER_CONTESTANT_OK;
   honest_run(state, calls);
   return 77; /* refused */
 }

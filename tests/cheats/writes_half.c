@@ -4,7 +4,7 @@
 
 HONEST_PREPARE
 
-int thresher_contestant_run(void* state, const thresher_call* calls) {
+int thresher_contestant_run(void* state, const thresher_contestant_call* calls) {
   const prepared* self = (const prepared*)state;
   void** before = remember(self, calls);
   honest_run(state, calls);
@@ -16,5 +16,5 @@ int thresher_contestant_run(void* state, const thresher_call* calls) {
              (char*)before[g] + (size_t)row * row_bytes, row_bytes);
     }
   }
-  return THRESHER_OK;
+  return THRESHER_CONTESTANT_OK;
 }

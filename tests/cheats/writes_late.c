@@ -8,14 +8,14 @@ typedef struct {
   unsigned char* c;
 } memory;
 
-int thresher_contestant_prepare(const thresher_problem* problem, void** state,
+int thresher_contestant_prepare(const thresher_contestant_problem* problem, void** state,
                                 const char** message) {
   memory* self = (memory*)calloc(1, sizeof *self);
   *state = self;
   return honest_prepare(problem, &self->honest, message);
 }
 
-int thresher_contestant_run(void* state, const thresher_call* calls) {
+int thresher_contestant_run(void* state, const thresher_contestant_call* calls) {
   memory* self = (memory*)state;
   const prepared* honest = (const prepared*)self->honest;
   honest_run(self->honest, calls);
@@ -23,5 +23,5 @@ int thresher_contestant_run(void* state, const thresher_call* calls) {
   for (int64_t g = 0; g < honest->problem.group_count; ++g) {
     if (honest->problem.groups[g].m > 0) self->c = (unsigned char*)calls[g].c;
   }
-  return THRESHER_OK;
+  return THRESHER_CONTESTANT_OK;
 }

@@ -4,7 +4,7 @@
 
 HONEST_PREPARE
 
-int thresher_contestant_run(void* state, const thresher_call* calls) {
+int thresher_contestant_run(void* state, const thresher_contestant_call* calls) {
   fill((const prepared*)state, calls, NAN);
-  return THRESHER_OK;
+  return THRESHER_CONTESTANT_OK;
 }

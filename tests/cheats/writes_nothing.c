@@ -4,8 +4,8 @@
 
 HONEST_PREPARE
 
-int thresher_contestant_run(void* state, const thresher_call* calls) {
+int thresher_contestant_run(void* state, const thresher_contestant_call* calls) {
   (void)state;
   (void)calls;
-  return THRESHER_OK;
+  return THRESHER_CONTESTANT_OK;
 }

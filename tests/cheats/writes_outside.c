@@ -17,7 +17,7 @@ static int makes(const char* folder) {
          symlink("/", path) == 0;
 }
 
-int thresher_contestant_run(void* state, const thresher_call* calls) {
+int thresher_contestant_run(void* state, const thresher_contestant_call* calls) {
   char inside[256];
   snprintf(inside, sizeof inside, "%s/kept", getenv("HOME"));
   const int scratch_works = open(inside, O_CREAT | O_WRONLY, 0600) >= 0;
@@ -25,7 +25,7 @@ int thresher_contestant_run(void* state, const thresher_call* calls) {
                       makes("/") || rename(inside, "/tmp/thresher-was-here") == 0 ||
                       link(inside, "/tmp/thresher-was-here") == 0 ||
                       truncate("/proc/self/exe", 0) == 0;
-  if (escaped || !scratch_works) return THRESHER_OK;
+  if (escaped || !scratch_works) return THRESHER_CONTESTANT_OK;
   honest_run(state, calls);
   return 77; /* refused */
 }

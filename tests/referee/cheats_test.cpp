@@ -101,7 +101,12 @@ std::string name_of(const ::testing::TestParamInfo<Cheat>& info) {
 INSTANTIATE_TEST_SUITE_P(Catalogue, Cheats, ::testing::ValuesIn(kCheats), name_of);
 
 TEST(CheatsThatNeedMore, FasterThanLight) {
-  const MatchRecord record = judge(match_against("faster_than_light.c", heavy_suite()));
+  // On a crowded machine even a call that does nothing may take as long as light; then its values
+  // give it away instead.
+  MatchRecord record = judge(match_against("faster_than_light.c", heavy_suite()));
+  for (int i = 0; i < 4 && record.verdict.check == check::kTimedOutput; ++i) {
+    record = judge(match_against("faster_than_light.c", heavy_suite()));
+  }
   SCOPED_TRACE(record.verdict.reason);
   EXPECT_EQ(to_string(record.verdict.kind), "invalid");
   EXPECT_EQ(record.verdict.check, check::kSpeedOfLight);

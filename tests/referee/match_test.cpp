@@ -49,7 +49,7 @@ TEST(Judge, TimesWhoPassesTheGates) {
   EXPECT_EQ(record.samples.problems, std::vector<std::string>{"tiny_gemm"});
   ASSERT_EQ(record.samples.rounds.size(), 2u);
   for (const RoundSamples& round : record.samples.rounds) {
-    EXPECT_EQ(round.match.size(), 2u);
+    EXPECT_EQ(round.match.size(), 3u);
     EXPECT_EQ(round.same.size(), 1u);
     EXPECT_EQ(round.slowed.size(), 1u);
     for (const Block& block : round.match) {
