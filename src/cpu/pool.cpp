@@ -58,6 +58,7 @@ void Pool::work(int thread_index) {
 }
 
 void Pool::dispatch(Function function, const void* context) {
+  placement_.make_room(workers_);
   function_ = function;
   context_ = context;
   busy_.store(static_cast<std::uint32_t>(workers_.size()), std::memory_order_relaxed);

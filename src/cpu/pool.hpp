@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "cpu/placement.hpp"
+
 namespace thresher::cpu {
 
 class Pool {
@@ -47,6 +49,7 @@ class Pool {
   void stop();
 
   std::vector<std::thread> workers_;
+  Placement placement_;
   Function function_ = nullptr;
   const void* context_ = nullptr;
   bool stop_ = false;

@@ -2,6 +2,7 @@
 #include "cpu/pool.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <chrono>
 #include <set>
@@ -41,6 +42,40 @@ TEST(Pool, WakesAfterSleep) {
     EXPECT_EQ(calls.load(), 2);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
+}
+
+// After a sleep too, when a kernel is most inclined to put the worker beside the caller.
+TEST(Pool, WorkersLeaveTheCallersCoreFree) {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  const int core_count = CPU_COUNT(&allowed);
+  if (core_count < 2) GTEST_SKIP() << "one core";
+  Pool pool(2);
+  for (int repeat = 0; repeat < 5; ++repeat) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const int before = sched_getcpu();
+    cpu_set_t of_worker;
+    pool.run([&](int index) {
+      if (index == 1) sched_getaffinity(0, sizeof of_worker, &of_worker);
+    });
+    // The caller may have moved between the two looks, so only a call without a move can tell.
+    if (sched_getcpu() != before) continue;
+    EXPECT_EQ(CPU_COUNT(&of_worker), core_count - 1);
+    EXPECT_FALSE(CPU_ISSET(before, &of_worker));
+  }
+}
+
+TEST(Pool, MoreThreadsThanCoresGoAnywhere) {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  Pool pool(CPU_COUNT(&allowed) + 1);
+  pool.run([&](int) {
+    cpu_set_t mine;
+    sched_getaffinity(0, sizeof mine, &mine);
+    EXPECT_TRUE(CPU_EQUAL(&mine, &allowed));
+  });
 }
 
 TEST(Ring, HandsOverInOrder) {
