@@ -24,9 +24,12 @@ namespace {
 constexpr double kDifferentShareMax = 0.05;
 
 struct SelftestArguments {
-  std::string suite = "small";
+  std::string suite = "tank";
+  std::vector<std::string> problems;
   std::string variant;
+  int thread_count = 0;
   int match_count = 20;
+  int gain_match_count = 20;
   double gain = 0.02;
   double seconds_max = 60;
   bool json = false;
@@ -55,13 +58,21 @@ struct Tally {
   }
 };
 
-Tally play(const SelftestArguments& arguments, double gain, Progress& progress) {
+Suite chosen_suite(const SelftestArguments& arguments) {
+  Suite suite{.name = arguments.suite};
+  for (SelectedProblem& selected : select_problems({arguments.suite}, arguments.problems)) {
+    suite.problems.push_back(std::move(selected.problem));
+  }
+  return suite;
+}
+
+Tally play(const SelftestArguments& arguments, int match_count, double gain, Progress& progress) {
   const thresher::Contestant self{.name = "itself", .variant = arguments.variant};
-  thresher::Match match{
-      .champion = self, .challenger = self, .suite = load_named_suite(arguments.suite)};
+  thresher::Match match{.champion = self, .challenger = self, .suite = chosen_suite(arguments)};
+  match.options.thread_count = arguments.thread_count;
   match.options.seconds_max = arguments.seconds_max;
   Tally tally;
-  for (int i = 0; i < arguments.match_count; ++i) {
+  for (int i = 0; i < match_count; ++i) {
     progress.begin_step(fmt::format("match {} with a gain of {:.1f} %", i + 1, 100 * gain));
     tally.add(referee::judge_with_gain(match, gain));
   }
@@ -97,9 +108,9 @@ void print_tables(const SelftestArguments& arguments, const Tally& same, const T
 }
 
 int run_selftest(const SelftestArguments& arguments) {
-  Progress progress(2 * arguments.match_count);
-  const Tally same = play(arguments, 0, progress);
-  const Tally gained = play(arguments, arguments.gain, progress);
+  Progress progress(arguments.match_count + arguments.gain_match_count);
+  const Tally same = play(arguments, arguments.match_count, 0, progress);
+  const Tally gained = play(arguments, arguments.gain_match_count, arguments.gain, progress);
   progress.clear();
   if (arguments.json) {
     const nlohmann::json json{{"suite", arguments.suite},
@@ -122,10 +133,17 @@ Command add_referee_selftest(CLI::App& referee_app) {
       "selftest", "Play the champion against itself; exit code 1 if more than 5 % are different");
   command->add_option("--suite", arguments->suite, "Suite name or .toml file")
       ->capture_default_str();
+  command->add_option("--problem", arguments->problems, "Only these problems");
+  command->add_option("--threads", arguments->thread_count, "Threads of each contestant")
+      ->check(CLI::Range(1, 1024))
+      ->default_str("all cores");
   command->add_option("--variant", arguments->variant, "Champion")
       ->default_str("the engine's choice");
-  command->add_option("--matches", arguments->match_count, "Matches of each kind")
+  command->add_option("--matches", arguments->match_count, "Matches without a gain")
       ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  command->add_option("--gain-matches", arguments->gain_match_count, "Matches with one")
+      ->check(CLI::Range(0, 100000))
       ->capture_default_str();
   command->add_option("--gain", arguments->gain, "Gain to inject")
       ->check(CLI::Range(0.0, 10.0))

@@ -134,17 +134,6 @@ std::int64_t read_bytes_total(int thread_count) {
   return std::min(wanted, memory_bytes / 4);
 }
 
-// No two pages alike: untouched ones all map to one page of zeros, and the host of a virtual
-// machine may merge equal ones. Reading either finds a cache and not the memory.
-void fill_differently(std::uint8_t* data, std::int64_t byte_count, int salt) {
-  constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15;
-  const std::uint64_t base = static_cast<std::uint64_t>(salt) << 48;
-  for (std::int64_t i = 0; i + 8 <= byte_count; i += 8) {
-    const std::uint64_t word = (base + static_cast<std::uint64_t>(i)) * kOdd;
-    std::memcpy(data + i, &word, sizeof word);
-  }
-}
-
 double measure_read_gb_per_s(ReadFunction read, Pool& pool, double seconds) {
   constexpr std::int64_t kPageBytes = 4096;
   const int thread_count = pool.thread_count();
@@ -153,7 +142,7 @@ double measure_read_gb_per_s(ReadFunction read, Pool& pool, double seconds) {
   const Pages pages(static_cast<std::size_t>(slab_bytes * thread_count));
   const auto slab = [&](int thread_index) { return pages.data() + thread_index * slab_bytes; };
   // Who touches a page decides where it lives.
-  pool.run([&](int i) { fill_differently(slab(i), slab_bytes, i); });
+  pool.run([&](int i) { make_distinct(slab(i), slab_bytes, i); });
 
   const Deadline deadline(seconds);
   double best = 0;

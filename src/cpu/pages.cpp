@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <cstdlib>
+#include <cstring>
 
 namespace thresher::cpu {
 namespace {
@@ -29,5 +30,14 @@ Pages::Pages(std::size_t bytes) : bytes_(bytes) {
 }
 
 void Pages::Free::operator()(std::uint8_t* memory) const { std::free(memory); }
+
+void make_distinct(std::uint8_t* data, std::int64_t byte_count, int salt) {
+  constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15;
+  const std::uint64_t base = static_cast<std::uint64_t>(salt) << 48;
+  for (std::int64_t i = 0; i + 8 <= byte_count; i += 8) {
+    const std::uint64_t word = (base + static_cast<std::uint64_t>(i)) * kOdd;
+    std::memcpy(data + i, &word, sizeof word);
+  }
+}
 
 }  // namespace thresher::cpu

@@ -33,4 +33,9 @@ class Pages {
   std::size_t bytes_ = 0;
 };
 
+// Fills memory so that no two pages are alike. Untouched ones all map to one page of zeros, and the
+// host of a virtual machine may merge equal ones: reading either finds a cache and not the memory.
+// Another `salt` gives other pages.
+void make_distinct(std::uint8_t* data, std::int64_t byte_count, int salt);
+
 }  // namespace thresher::cpu

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <thread>
 #include <vector>
 
@@ -20,8 +19,7 @@ const cpu::Pages& walked_pages() {
   static const cpu::Pages pages = [] {
     const auto cache_bytes = std::max(kLastCacheBytesMin, cpu::caches().l3_bytes);
     cpu::Pages made(static_cast<std::size_t>(2 * cache_bytes));
-    // Untouched pages would all be one page of zeros, and fit in any cache.
-    std::memset(made.data(), 1, made.bytes());
+    cpu::make_distinct(made.data(), static_cast<std::int64_t>(made.bytes()), 0);
     return made;
   }();
   return pages;

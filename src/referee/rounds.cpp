@@ -14,6 +14,16 @@ namespace thresher::referee {
 namespace {
 
 constexpr int kWarmUpCalls = 2;
+// A kernel that takes its time to wake a process, or a host that takes a core away, spoils a short
+// call by far more than its length. Of a problem with short calls a sample is the median of
+// several: an odd number, enough to fill this time, and not too many.
+constexpr double kSampleNs = 15e6;
+constexpr int kCallsPerSampleMax = 5;
+
+std::size_t calls_per_sample(double call_ns) {
+  const int wanted = static_cast<int>(std::min<double>(kCallsPerSampleMax, kSampleNs / call_ns));
+  return static_cast<std::size_t>(std::max(1, wanted - (wanted + 1) % 2));
+}
 
 enum class Pairing : std::uint8_t { kMatch, kSame, kSlowed };
 
@@ -93,9 +103,11 @@ class RoundPlay {
     round_.champion_prepare_seconds = champion_.prepare_seconds();
     round_.challenger_prepare_seconds = challenger_.prepare_seconds();
     for (StagedProblem& staged : staged_) {
+      double champion_ns = 0;
       for (int i = 0; i < kWarmUpCalls; ++i) {
-        for (Arm* arm : {&champion_, &copy_, &challenger_}) call(*arm, staged, 0);
+        for (Arm* arm : {&challenger_, &copy_, &champion_}) champion_ns = call(*arm, staged, 0);
       }
+      call_counts_.push_back(round_.fault ? 1 : calls_per_sample(champion_ns));
     }
   }
 
@@ -107,14 +119,13 @@ class RoundPlay {
     const double a_slowed =
         planned.pairing == Pairing::kMatch ? contest_.champion_slowed_share : 0.0;
     const double b_slowed = planned.pairing == Pairing::kSlowed ? kSlowedShare : 0.0;
-    StagedProblem& staged = staged_[static_cast<std::size_t>(planned.problem_index)];
-
     Block block{.problem_index = planned.problem_index, .first_arm_a = planned.first_arm_a};
     int a_count = 0;
     int b_count = 0;
     for (const bool outer : {true, false, false, true}) {
       const bool is_a = outer == planned.first_arm_a;
-      const double ns = is_a ? call(a, staged, a_slowed) : call(b, staged, b_slowed);
+      const double ns = is_a ? sample(a, planned.problem_index, a_slowed)
+                             : sample(b, planned.problem_index, b_slowed);
       (is_a ? block.a_ns[a_count++] : block.b_ns[b_count++]) = ns;
     }
     blocks_of(planned.pairing).push_back(block);
@@ -124,6 +135,14 @@ class RoundPlay {
     return pairing == Pairing::kMatch  ? round_.samples.match
            : pairing == Pairing::kSame ? round_.samples.same
                                        : round_.samples.slowed;
+  }
+
+  double sample(Arm& arm, int problem_index, double slowed_share) {
+    StagedProblem& staged = staged_[static_cast<std::size_t>(problem_index)];
+    std::vector<double> ns(call_counts_[static_cast<std::size_t>(problem_index)]);
+    for (double& one : ns) one = call(arm, staged, slowed_share);
+    std::sort(ns.begin(), ns.end());
+    return ns[ns.size() / 2];
   }
 
   // One timed call with values nobody has seen, checked in every way there is.
@@ -171,6 +190,7 @@ class RoundPlay {
   Random random_;
   Stage stage_;
   std::vector<StagedProblem> staged_;
+  std::vector<std::size_t> call_counts_;  // per sample, by problem
   Arm champion_;
   Arm copy_;
   Arm challenger_;
