@@ -2,8 +2,13 @@
 # of ARCHITECTURE.md stay visible.
 find_package(Threads REQUIRED)
 
+string(REGEX MATCH "x86_64|AMD64" on_x86 ${CMAKE_SYSTEM_PROCESSOR})
+
 function(thresher_folder name)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+  if(NOT on_x86)
+    list(FILTER sources EXCLUDE REGEX "_(avx2|avx512|avx512vnni|amx)\\.cpp$")
+  endif()
   add_library(thresher_${name} OBJECT ${sources})
   target_include_directories(thresher_${name} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
@@ -19,7 +24,7 @@ thresher_folder(engine)
 
 # Each body of the CPU kernels is one file compiled for its instruction set; nothing else may be, or
 # the linker could pick an inline function that the machine at hand cannot execute.
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+if(on_x86)
   function(thresher_body_flags)
     cmake_parse_arguments(arg "" "ISA" "FLAGS" ${ARGN})
     file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cpu/*_${arg_ISA}.cpp)

@@ -25,6 +25,7 @@ thresher_test_folder(nvfp4)
 thresher_test_folder(gemm)
 thresher_test_folder(cpu)
 thresher_test_folder(engine)
+thresher_test_folder(emulator thresher_emulator)
 if(THRESHER_TOOLS)
   # Matches are timed: nothing else runs beside them.
   set(test_properties PROPERTIES RUN_SERIAL TRUE)

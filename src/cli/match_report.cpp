@@ -72,6 +72,10 @@ void print_tables(const Match& match, const MatchRecord& record) {
   table.add_row({"verdict", Cell(std::string(to_string(verdict.kind)), tone_of(verdict.kind))});
   table.add_row({"decided by", verdict.check});
   table.add_row({"reason", verdict.reason});
+  if (verdict.estimate) {
+    table.add_row({"detectable", fmt::format("a gain of {:.1f} % in 9 of 10 such matches",
+                                             100 * verdict.estimate->minimum_detectable_effect)});
+  }
   table.add_row({"champion", match.champion.name});
   table.add_row({"challenger", match.challenger.name});
   table.add_row({"rounds", fmt::format("{} in {:.1f} s, seed {}", record.samples.rounds.size(),

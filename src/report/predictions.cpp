@@ -84,12 +84,11 @@ HtmlTable prediction_table(const std::vector<Prediction>& predictions) {
                    {"Reason", false, true}});
   for (const Prediction& one : predictions) {
     const Json& data = one.entry->data;
-    const bool is_ballot = one.entry->kind == "ballot";
     table.add_row({one.round > 0 ? fmt::format("{}", one.round) : "", one.pitch, one.by,
                    speedup(one.predicted), number(field(field(data, "forecast"), "p_works"), 2),
                    number(field(data, "score"), 2), field(data, "vote") == true ? "yes" : "",
                    result_of(one.verdict), off_by(one), source_badge(one.entry->source),
-                   text_of(data, is_ballot ? "reason" : "mechanism")});
+                   text_of(data, "reason")});
   }
   return table;
 }

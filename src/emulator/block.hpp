@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// A resident block: its threads, warps and warpgroups, its shared memory and barriers, as plain
+// state. The words (words_*.cpp) act on it; the grid decides who runs.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "emulator/barrier.hpp"
+#include "emulator/copies.hpp"
+#include "emulator/fibre.hpp"
+#include "emulator/knowledge.hpp"
+#include "emulator/meeting.hpp"
+#include "emulator/mma.hpp"
+#include "emulator/shared_memory.hpp"
+
+namespace thresher::emulator {
+
+class Grid;
+struct Block;
+struct Warp;
+
+// What a thread waits for, kept for the report of a deadlock.
+struct Wait {
+  enum class Kind : u8 { kNothing, kBarrier, kNamed, kMeeting, kRegisters };
+  Kind kind = Kind::kNothing;
+  const Barrier* barrier = nullptr;
+  u32 parity = 0;
+  int named_id = 0;
+  const Meeting* meeting = nullptr;
+  int registers = 0;
+};
+
+struct Thread {
+  Block* block = nullptr;
+  int index = 0;
+  std::unique_ptr<Fibre> fibre;
+  Wait wait;
+  bool ended = false;
+
+  Knowledge knowledge;
+  int registers = 0;
+
+  // Copies to global memory. Groups are counted from 1; their actor exists from the first copy on.
+  std::deque<std::shared_ptr<CopyToGlobal>> copies;
+  u32 copy_groups_committed = 0;
+  u32 copy_groups_waited = 0;  // that have left shared memory
+  Actor copy_actor = 0;
+
+  MmaThread mma;
+
+  Warp& warp() const;
+  Warpgroup& warpgroup() const;
+  std::string name() const;
+
+  Actor actor() const { return static_cast<Actor>(index); }
+  u32 event() const { return knowledge.seen(actor()); }
+  // Begins a new event, after the thread has handed on what it knew.
+  void advance() { knowledge.see(actor(), event() + 1); }
+};
+
+struct Warp {
+  Meeting meeting;
+  int elected_lane;
+  std::array<u32, gpu::hw::kWarpThreads> given{};  // by lane: what the word was told
+  std::array<u32, gpu::hw::kWarpThreads> taken{};  // and what it answers
+  std::array<std::array<u32, 4>, gpu::hw::kWarpThreads> matrices_given{};
+  std::array<std::array<u32, 4>, gpu::hw::kWarpThreads> matrices_taken{};
+};
+
+struct Block {
+  Block(Grid& owner, int block_index);
+
+  Barrier& barrier_at(const Thread& user, SharedAddress address);
+  Actor new_actor(std::string write_text, std::string read_text);
+  // "thread 5 wrote with no barrier in between", and the like.
+  std::string describe_write(Actor actor, u32 event) const;
+  std::string describe_read(Actor actor) const;
+
+  Grid* grid;
+  int index;
+  SharedMemory shared;
+  std::vector<Thread> threads;
+  std::vector<Warp> warps;
+  std::vector<std::unique_ptr<Warpgroup>> warpgroups;
+  std::map<SharedAddress, Barrier> barriers;
+  std::array<NamedBarrier, 16> named;
+  int ended_count = 0;
+  int last_ended_index = 0;
+  long long registers_free = 0;
+  std::vector<Thread*> waiting_for_registers;
+
+ private:
+  struct ActorText {
+    std::string write;
+    std::string read;
+  };
+  std::vector<ActorText> actors_;  // those after the threads
+};
+
+}  // namespace thresher::emulator

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulator/copies.hpp"
+
+#include <cstring>
+
+#include "emulator/block.hpp"
+#include "emulator/fault.hpp"
+#include "emulator/grid.hpp"
+
+namespace thresher::emulator {
+
+CopyToShared::CopyToShared(Block& block, const Args& args)
+    : Operation(block), args_(args), phase_(args.barrier->phase) {}
+
+void CopyToShared::advance() {
+  if (done_) return;
+  done_ = true;
+  std::memcpy(block().shared.data(args_.destination), args_.source, args_.bytes);
+  Barrier& barrier = *args_.barrier;
+  if (barrier.phase != phase_) {
+    fault(*args_.thread,
+          "copied {} bytes to {:#x} for phase {} of the barrier at {:#x}, which completed without "
+          "expecting them",
+          args_.bytes, args_.destination, phase_, barrier.address);
+  }
+  barrier.bytes_missing -= args_.bytes;
+  if (barrier.arrivals_missing == 0 && barrier.bytes_missing < 0) {
+    fault(*args_.thread, "copied {} bytes more than phase {} of the barrier at {:#x} expects",
+          -barrier.bytes_missing, phase_, barrier.address);
+  }
+  block().grid->complete_phase_if_due(barrier);
+}
+
+CopyToGlobal::CopyToGlobal(Block& block, void* destination, SharedAddress source, u32 bytes,
+                           u32 group)
+    : Operation(block), destination_(destination), source_(source), bytes_(bytes), group_(group) {}
+
+void CopyToGlobal::advance() {
+  if (!left_) {
+    const u8* const source = block().shared.data(source_);
+    in_flight_.assign(source, source + bytes_);
+    left_ = true;
+  } else if (!arrived_) {
+    std::memcpy(destination_, in_flight_.data(), bytes_);
+    arrived_ = true;
+  }
+}
+
+}  // namespace thresher::emulator

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulator/grid.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "assert.hpp"
+#include "emulator/deadlock.hpp"
+#include "emulator/fault.hpp"
+
+namespace thresher::emulator {
+namespace {
+
+// A thread gives way at one access in so many, so that threads meet in the middle of things.
+constexpr std::uint64_t kPauseOdds = 32;
+// So many looks at global memory in a row, with nothing else going on, will never see a change.
+constexpr std::uint64_t kSpinsMax = 4'000'000;
+
+thread_local Thread* running_thread = nullptr;
+
+void check_options(const LaunchOptions& options) {
+  if (options.block_count < 0 || options.resident_block_count < 1) {
+    throw Error(fmt::format("launch: {} blocks, {} resident", options.block_count,
+                            options.resident_block_count));
+  }
+  if (options.thread_count < 32 || options.thread_count > 1024 || options.thread_count % 32 != 0) {
+    throw Error(fmt::format("launch: {} threads per block is no multiple of 32 from 32 to 1024",
+                            options.thread_count));
+  }
+  if (options.shared_bytes > kSharedBytesMax) {
+    throw Error(fmt::format("launch: {} bytes of shared memory, a block can have {}",
+                            options.shared_bytes, kSharedBytesMax));
+  }
+}
+
+bool somebody_knows(const Block& block, Actor actor, u32 event) {
+  return std::any_of(block.threads.begin(), block.threads.end(),
+                     [=](const Thread& thread) { return thread.knowledge.seen(actor) >= event; });
+}
+
+}  // namespace
+
+Thread& self() {
+  THRESHER_ASSERT(running_thread != nullptr);
+  return *running_thread;
+}
+
+// The seed also decides the kind of run: how soon work in flight completes, and whether one warp
+// lags far behind the others.
+Grid::Grid(const LaunchOptions& options, const std::function<void()>& kernel)
+    : options_(options), kernel_(kernel), random_(options.seed) {
+  check_options(options);
+  constexpr std::uint64_t kCompletionOdds[] = {0, 256, 16, 2};
+  completion_odds_ = kCompletionOdds[random_.below(4)];
+  slow_warp_ = random_.between(-2, options.thread_count / gpu::hw::kWarpThreads - 1);
+}
+
+void Grid::run() {
+  while (true) {
+    make_resident();
+    if (ready_.empty()) {
+      if (blocks_.empty()) return;
+      if (operations_.empty()) throw Error(deadlock_report(blocks_));
+      advance_some_operation();
+      continue;
+    }
+    if (completion_odds_ != 0 && !operations_.empty() && random_.below(completion_odds_) == 0) {
+      advance_some_operation();
+    }
+    run_thread(next_thread());
+  }
+}
+
+void Grid::make_resident() {
+  while (static_cast<int>(blocks_.size()) < options_.resident_block_count &&
+         next_block_index_ < options_.block_count) {
+    Block& block = blocks_.emplace_back(*this, next_block_index_++);
+    for (Thread& thread : block.threads) {
+      thread.fibre = std::make_unique<Fibre>([this, &thread] {
+        kernel_();
+        end_thread(thread);
+      });
+      ready_.push_back(&thread);
+    }
+  }
+}
+
+Thread& Grid::next_thread() {
+  std::size_t chosen = 0;
+  for (int attempt = 0; attempt < 6; ++attempt) {
+    chosen = random_.below(ready_.size());
+    if (ready_[chosen]->index / gpu::hw::kWarpThreads != slow_warp_) break;
+  }
+  Thread& thread = *ready_[chosen];
+  ready_[chosen] = ready_.back();
+  ready_.pop_back();
+  return thread;
+}
+
+void Grid::run_thread(Thread& thread) {
+  running_thread = &thread;
+  try {
+    thread.fibre->resume();
+  } catch (...) {
+    running_thread = nullptr;
+    throw;
+  }
+  running_thread = nullptr;
+  if (thread.ended) {
+    thread.fibre.reset();
+    Block& block = *thread.block;
+    if (block.ended_count == options_.thread_count) end_block(block);
+  }
+}
+
+void Grid::wait(Thread& thread, const Wait& wait) {
+  thread.wait = wait;
+  spin_count_ = 0;
+  thread.fibre->suspend();
+}
+
+void Grid::wake(Thread& thread) {
+  thread.wait = {};
+  ready_.push_back(&thread);
+}
+
+void Grid::pause(Thread& thread) {
+  spin_count_ = 0;
+  if (random_.below(kPauseOdds) != 0) return;
+  ready_.push_back(&thread);
+  thread.fibre->suspend();
+}
+
+void Grid::spin(Thread& thread) {
+  if (++spin_count_ > kSpinsMax) {
+    fault(thread, "looks at global memory again and again while no thread does anything else");
+  }
+  ready_.push_back(&thread);
+  thread.fibre->suspend();
+}
+
+void Grid::start(std::shared_ptr<Operation> operation) {
+  operations_.push_back(std::move(operation));
+}
+
+void Grid::advance_some_operation() {
+  const std::size_t chosen = random_.below(operations_.size());
+  operations_[chosen]->advance();
+  if (!operations_[chosen]->done()) return;
+  operations_[chosen] = std::move(operations_.back());
+  operations_.pop_back();
+}
+
+void Grid::complete_phase_if_due(Barrier& barrier) {
+  if (!barrier.phase_complete()) return;
+  ++barrier.phase;
+  barrier.arrivals_missing = barrier.arrivals_per_phase;
+  barrier.gathered.see(barrier.actor, barrier.phase);
+  barrier.released = barrier.gathered;
+  for (Thread* const thread : std::exchange(barrier.waiting, {})) {
+    thread->knowledge.join(barrier.released);
+    wake(*thread);
+  }
+}
+
+void Grid::end_thread(Thread& thread) {
+  Block& block = *thread.block;
+  if (!thread.copies.empty() && thread.copies.back()->group() > thread.copy_groups_waited) {
+    fault(thread, "ends without waiting for its copies to global memory to leave shared memory");
+  }
+  thread.warpgroup().check_ended(thread);
+  thread.warp().meeting.leave(thread);
+  thread.warpgroup().meeting.leave(thread);
+  if (block.named[0].arrived_count > 0) {
+    fault(thread, "ends while {} threads wait for it at sync_block", block.named[0].arrived_count);
+  }
+  thread.ended = true;
+  ++block.ended_count;
+  block.last_ended_index = thread.index;
+}
+
+// What is still on its way to global memory arrives. Nothing may be on its way to shared memory, so
+// somebody must have waited for the last copy of every barrier.
+void Grid::end_block(Block& block) {
+  for (const auto& [address, barrier] : block.barriers) {
+    if (!somebody_knows(block, barrier.actor, barrier.last_copy_event)) {
+      throw Error(
+          fmt::format("block {} ends without waiting for phase {} of the barrier at {:#x}, "
+                      "to which a copy belongs",
+                      block.index, barrier.last_copy_event - 1, address));
+    }
+  }
+  const auto is_its = [&](const auto& operation) { return &operation->block() == &block; };
+  for (const auto& operation : operations_) {
+    if (!is_its(operation)) continue;
+    while (!operation->done()) operation->advance();
+  }
+  std::erase_if(operations_, is_its);
+  blocks_.remove_if([&](const Block& other) { return &other == &block; });
+}
+
+void launch(const LaunchOptions& options, const std::function<void()>& kernel) {
+  THRESHER_ASSERT(running_thread == nullptr);
+  Grid(options, kernel).run();
+}
+
+}  // namespace thresher::emulator

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The machine under a launch: decides which thread runs next and when work in flight completes.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <vector>
+
+#include "emulator/block.hpp"
+#include "emulator/launch.hpp"
+#include "gemm/random.hpp"
+
+namespace thresher::emulator {
+
+class Grid {
+ public:
+  Grid(const LaunchOptions& options, const std::function<void()>& kernel);
+  void run();
+
+  // Called by the running thread: waits until woken.
+  void wait(Thread& thread, const Wait& wait);
+  void wake(Thread& thread);
+  // Called by the running thread: now and then lets others run first.
+  void pause(Thread& thread);
+  // As pause, but always, and gives up on a grid in which nothing else happens any more.
+  void spin(Thread& thread);
+
+  void start(std::shared_ptr<Operation> operation);
+  void complete_phase_if_due(Barrier& barrier);
+
+  const LaunchOptions& options() const { return options_; }
+  Random& random() { return random_; }
+
+ private:
+  void make_resident();
+  void run_thread(Thread& thread);
+  void advance_some_operation();
+  void end_thread(Thread& thread);
+  void end_block(Block& block);
+  Thread& next_thread();
+
+  LaunchOptions options_;
+  const std::function<void()>& kernel_;
+  Random random_;
+  std::uint64_t completion_odds_;  // one operation per so many steps; 0: only when all threads wait
+  int slow_warp_;                  // a warp that is mostly passed over; -1: none
+  int next_block_index_ = 0;
+  std::list<Block> blocks_;
+  std::vector<Thread*> ready_;
+  std::vector<std::shared_ptr<Operation>> operations_;
+  std::uint64_t spin_count_ = 0;
+};
+
+// The thread whose fibre is running.
+Thread& self();
+
+}  // namespace thresher::emulator

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// The words of mbarriers.
+#include "emulator/fault.hpp"
+#include "emulator/grid.hpp"
+#include "gpu/hw/emulated.hpp"
+
+namespace thresher::gpu::hw {
+
+using emulator::Barrier;
+using emulator::fault;
+using emulator::self;
+using emulator::Thread;
+using emulator::Wait;
+
+namespace {
+
+constexpr u32 kArrivalsMax = (1u << 20) - 1;
+constexpr long long kBytesMax = (1 << 20) - 1;
+
+void arrive(SharedAddress address, u32 bytes) {
+  Thread& thread = self();
+  thread.block->grid->pause(thread);
+  Barrier& barrier = thread.block->barrier_at(thread, address);
+  if (barrier.arrivals_missing == 0) {
+    fault(thread, "arrives at the barrier at {:#x}, which has all {} arrivals of phase {}", address,
+          barrier.arrivals_per_phase, barrier.phase);
+  }
+  barrier.bytes_missing += bytes;
+  if (barrier.bytes_missing > kBytesMax) {
+    fault(thread, "makes the barrier at {:#x} expect {} bytes in phase {}, more than {}", address,
+          barrier.bytes_missing, barrier.phase, kBytesMax);
+  }
+  --barrier.arrivals_missing;
+  if (barrier.arrivals_missing == 0 && barrier.bytes_missing < 0) {
+    fault(thread, "arrives at the barrier at {:#x}, which got {} bytes more than phase {} expects",
+          address, -barrier.bytes_missing, barrier.phase);
+  }
+  barrier.gathered.join(thread.knowledge);
+  thread.advance();
+  thread.block->grid->complete_phase_if_due(barrier);
+}
+
+}  // namespace
+
+void barrier_init(SharedAddress address, u32 arrivals) {
+  Thread& thread = self();
+  emulator::Block& block = *thread.block;
+  const std::string misplaced = block.shared.misplaced(address, sizeof(u64), sizeof(u64));
+  if (!misplaced.empty()) {
+    fault(thread, "initialises a barrier at {:#x}, {}", address, misplaced);
+  }
+  if (arrivals == 0 || arrivals > kArrivalsMax) {
+    fault(thread, "initialises the barrier at {:#x} for {} arrivals", address, arrivals);
+  }
+  if (block.barriers.contains(address)) {
+    fault(thread, "initialises the barrier at {:#x} again", address);
+  }
+  const Thread* const pointer = &thread;
+  block.shared.note_barrier(
+      address, {.threads = &pointer, .actor = thread.actor(), .event = thread.event()});
+  Barrier& barrier = block.barriers[address];
+  barrier.address = address;
+  barrier.arrivals_per_phase = arrivals;
+  barrier.arrivals_missing = arrivals;
+  barrier.initialised_by = thread.actor();
+  barrier.initialised_in = thread.event();
+  barrier.actor = block.new_actor(
+      fmt::format("a bulk copy may still be writing: the thread has not seen phase {{}} of the "
+                  "barrier at {:#x} complete",
+                  address),
+      "");
+}
+
+void barrier_init_fence() {
+  Thread& thread = self();
+  for (auto& [address, barrier] : thread.block->barriers) {
+    if (barrier.initialised_by == thread.actor()) barrier.fenced = true;
+  }
+  // What the device does here includes a fence of the async proxy.
+  fence_async();
+}
+
+void barrier_arrive(SharedAddress address) { arrive(address, 0); }
+void barrier_arrive_expect(SharedAddress address, u32 bytes) { arrive(address, bytes); }
+
+void barrier_wait(SharedAddress address, u32 parity) {
+  Thread& thread = self();
+  thread.block->grid->pause(thread);
+  if (parity > 1) fault(thread, "waits for parity {} of the barrier at {:#x}", parity, address);
+  Barrier& barrier = thread.block->barrier_at(thread, address);
+  if (barrier.passes(parity)) {
+    thread.knowledge.join(barrier.released);
+    return;
+  }
+  barrier.waiting.push_back(&thread);
+  thread.block->grid->wait(thread,
+                           {.kind = Wait::Kind::kBarrier, .barrier = &barrier, .parity = parity});
+}
+
+}  // namespace thresher::gpu::hw

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// The words of bulk copies and of the fence before them.
+#include "emulator/device_memory.hpp"
+#include "emulator/fault.hpp"
+#include "emulator/grid.hpp"
+#include "gpu/hw/emulated.hpp"
+
+namespace thresher::gpu::hw {
+
+using emulator::Barrier;
+using emulator::fault;
+using emulator::self;
+using emulator::Thread;
+
+namespace {
+
+constexpr u32 kCopyAlignment = 16;
+
+void check_copy(const Thread& thread, SharedAddress shared, const void* global, u32 bytes,
+                bool write) {
+  const char* const direction = write ? "to" : "from";
+  if (bytes == 0 || bytes % kCopyAlignment != 0) {
+    fault(thread, "copies {} bytes {} global memory, no positive multiple of 16", bytes, direction);
+  }
+  const std::string misplaced = thread.block->shared.misplaced(shared, bytes, kCopyAlignment);
+  if (!misplaced.empty()) {
+    fault(thread, "copies {} bytes {} global memory at shared address {:#x}, {}", bytes, direction,
+          shared, misplaced);
+  }
+  if (reinterpret_cast<std::uintptr_t>(global) % kCopyAlignment != 0) {
+    fault(thread, "copies {} bytes {} global address {}, not aligned to 16", bytes, direction,
+          global);
+  }
+  const emulator::DeviceMemory* const memory = thread.block->grid->options().memory;
+  if (memory == nullptr) {
+    fault(thread, "copies {} global address {}, but the launch names no device memory", direction,
+          global);
+  }
+  if (const auto reason = memory->fault(global, bytes, write)) {
+    fault(thread, "copies {} bytes {} global address {}, {}", bytes, direction, global, *reason);
+  }
+}
+
+}  // namespace
+
+void copy_to_shared(SharedAddress destination, const void* source, u32 bytes,
+                    SharedAddress barrier_address) {
+  Thread& thread = self();
+  emulator::Block& block = *thread.block;
+  block.grid->pause(thread);
+  check_copy(thread, destination, source, bytes, /*write=*/false);
+  Barrier& barrier = block.barrier_at(thread, barrier_address);
+  if (!barrier.fenced) {
+    fault(thread, "starts a copy on the barrier at {:#x}, which had no barrier_init_fence",
+          barrier_address);
+  }
+  const Thread* const pointer = &thread;
+  block.shared.note_write(destination, bytes,
+                          {.threads = &pointer,
+                           .actor = barrier.actor,
+                           .event = barrier.phase + 1,
+                           .by = " by a copy",
+                           .async = true});
+  barrier.last_copy_event = barrier.phase + 1;
+  block.grid->start(std::make_shared<emulator::CopyToShared>(
+      block, emulator::CopyToShared::Args{.thread = &thread,
+                                          .destination = destination,
+                                          .source = source,
+                                          .bytes = bytes,
+                                          .barrier = &barrier}));
+}
+
+void copy_to_global(void* destination, SharedAddress source, u32 bytes) {
+  Thread& thread = self();
+  emulator::Block& block = *thread.block;
+  block.grid->pause(thread);
+  check_copy(thread, source, destination, bytes, /*write=*/true);
+  if (thread.copy_actor == 0) {
+    thread.copy_actor = block.new_actor(
+        "", fmt::format("a bulk copy of thread {} may still be reading: nothing tells of its "
+                        "copy_wait_read",
+                        thread.index));
+  }
+  const u32 group = thread.copy_groups_committed + 1;
+  const Thread* const pointer = &thread;
+  block.shared.note_read(source, bytes,
+                         {.threads = &pointer,
+                          .actor = thread.copy_actor,
+                          .event = group,
+                          .by = " by a copy",
+                          .async = true});
+  auto copy = std::make_shared<emulator::CopyToGlobal>(block, destination, source, bytes, group);
+  thread.copies.push_back(copy);
+  block.grid->start(std::move(copy));
+}
+
+void copy_commit() { ++self().copy_groups_committed; }
+
+void copy_wait_groups(int pending, bool read_only) {
+  Thread& thread = self();
+  thread.block->grid->pause(thread);
+  const u32 committed = thread.copy_groups_committed;
+  const u32 last = committed - std::min(committed, static_cast<u32>(pending));
+  for (const auto& copy : thread.copies) {
+    if (copy->group() > last) break;
+    while (read_only ? !copy->has_left() : !copy->done()) copy->advance();
+  }
+  // A group that has left shared memory is still waited for by a later copy_wait.
+  while (!thread.copies.empty() && thread.copies.front()->group() <= last &&
+         thread.copies.front()->done()) {
+    thread.copies.pop_front();
+  }
+  thread.copy_groups_waited = std::max(thread.copy_groups_waited, last);
+  if (thread.copy_actor != 0) thread.knowledge.see(thread.copy_actor, last);
+}
+
+void fence_async() {
+  Thread& thread = self();
+  thread.knowledge.fence(thread.actor(), thread.event());
+  thread.advance();
+}
+
+}  // namespace thresher::gpu::hw

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// The vocabulary as the emulator speaks it, and the place where every word's contract is written.
+// The bodies are in src/emulator/; a fault a word mentions is thrown as Error from
+// emulator::launch.
+//
+// Blocks and grids have one dimension. "Together" means: all threads of the warp (or warpgroup: 128
+// threads, four warps) must say the word, in the same order, with no thread of it gone.
+#pragma once
+
+#include <concepts>
+
+#include "gpu/hw/emulated_mma.hpp"
+#include "gpu/hw/emulated_pairs.hpp"
+#include "gpu/hw/words.hpp"
+
+namespace thresher::gpu::hw {
+
+// Who a thread is.
+int thread_index();
+int thread_count();
+int block_index();
+int block_count();
+inline int warp_index() { return thread_index() / kWarpThreads; }
+inline int lane_index() { return thread_index() % kWarpThreads; }
+
+// Every thread of the block together; a thread that has ended never arrives, which is a fault.
+void sync_block();
+// Barriers 1 to 15 (0 is sync_block's). The last of `threads` threads, a multiple of 32, releases
+// those that sync; arrive does not wait. All callers of one round must name the same count.
+void sync_named(int id, int threads);
+void arrive_named(int id, int threads);
+// The rest are said by a warp together. They order its threads' shared accesses like barriers do
+// only in the case of sync_warp.
+void sync_warp();
+u32 shuffle(u32 value, int lane);
+u32 shuffle_xor(u32 value, int mask);
+u32 broadcast(u32 value);  // lane 0's
+int broadcast(int value);
+bool elect_one();  // true in one lane, always the same one; which one is the hardware's choice
+
+// What one access carries; its address is a multiple of its size.
+template <typename T>
+concept MemoryType =
+    std::same_as<T, u8> || std::same_as<T, u16> || std::same_as<T, u32> || std::same_as<T, u64> ||
+    std::same_as<T, float> || std::same_as<T, U32x2> || std::same_as<T, U32x4>;
+
+// Shared memory.
+void load_shared_bytes(SharedAddress address, void* value, u32 bytes);
+void store_shared_bytes(SharedAddress address, const void* value, u32 bytes);
+
+// Dynamic shared memory, aligned to 1024 bytes. Its contents are undefined until written.
+SharedAddress shared_base();
+
+template <MemoryType T>
+T load_shared(SharedAddress address) {
+  T value;
+  load_shared_bytes(address, &value, sizeof(T));
+  return value;
+}
+
+template <MemoryType T>
+void store_shared(SharedAddress address, T value) {
+  store_shared_bytes(address, &value, sizeof(T));
+}
+
+// A warp together stores four 8 x 8 matrices of 16-bit values. Lane 8*i + r gives the address of
+// row r of matrix i (16 bytes, aligned); register mi holds, in lane l, columns 2*(l%4) and the next
+// of row l/4. Transposed: rows and columns change places.
+void store_matrix_x4(SharedAddress row, u32 m0, u32 m1, u32 m2, u32 m3);
+void store_matrix_x4_transposed(SharedAddress row, u32 m0, u32 m1, u32 m2, u32 m3);
+
+// Global memory.
+void load_global_bytes(const void* address, void* value, u32 bytes, bool coherent);
+void store_global_bytes(void* address, const void* value, u32 bytes);
+
+// For what no thread of the grid writes.
+template <MemoryType T>
+T load_global(const T* address) {
+  T value;
+  load_global_bytes(address, &value, sizeof(T), /*coherent=*/false);
+  return value;
+}
+
+// Sees what other blocks wrote; for flags and partial sums.
+template <MemoryType T>
+T load_global_coherent(const T* address) {
+  T value;
+  load_global_bytes(address, &value, sizeof(T), /*coherent=*/true);
+  return value;
+}
+
+template <MemoryType T>
+void store_global(T* address, T value) {
+  store_global_bytes(address, &value, sizeof(T));
+}
+
+// Returns the value before; relaxed, device-wide. fence_device before it publishes the thread's
+// global stores, after it acquires those of whoever it read from.
+u32 atomic_add(u32* address, u32 value);
+void fence_device();
+
+// An mbarrier is 8 aligned bytes of shared memory. A phase completes when `arrivals` arrivals and
+// all expected bytes are in; the next one begins by itself. Phases alternate in parity, starting
+// with 0. barrier_wait returns once the phase of that parity is complete; of a fresh barrier,
+// parity 1 counts as complete.
+void barrier_init(SharedAddress address, u32 arrivals);
+// By the initialising thread, before the block's first use of the barrier (and before sync_block).
+void barrier_init_fence();
+void barrier_arrive(SharedAddress address);
+void barrier_arrive_expect(SharedAddress address, u32 bytes);
+void barrier_wait(SharedAddress address, u32 parity);
+
+// Bulk copies are asynchronous; their addresses and sizes are multiples of 16 bytes.
+void copy_to_shared(SharedAddress destination, const void* source, u32 bytes,
+                    SharedAddress barrier);
+void copy_to_global(void* destination, SharedAddress source, u32 bytes);
+// Copies to global memory form groups per thread. wait: all but the last kPending groups have
+// arrived; wait_read: have at least left shared memory, which may then be written again.
+void copy_commit();
+void copy_wait_groups(int pending, bool read_only);
+template <int kPending>
+void copy_wait_read() {
+  copy_wait_groups(kPending, /*read_only=*/true);
+}
+template <int kPending>
+void copy_wait() {
+  copy_wait_groups(kPending, /*read_only=*/false);
+}
+
+// Makes the thread's ordinary shared stores visible to copies and MMAs. Said by the thread that
+// stored, before the barrier behind which the copy or MMA is issued.
+void fence_async();
+
+// Registers move between warpgroups: a warpgroup says these together. Growing waits until the
+// block's pool has enough registers.
+void registers_change(int registers, bool grow);
+template <int kRegisters>
+void registers_grow() {
+  registers_change(kRegisters, /*grow=*/true);
+}
+template <int kRegisters>
+void registers_shrink() {
+  registers_change(kRegisters, /*grow=*/false);
+}
+
+// Launches are serial in the emulator, so both do nothing there.
+void wait_for_previous_kernel();
+void start_next_kernel();
+
+}  // namespace thresher::gpu::hw

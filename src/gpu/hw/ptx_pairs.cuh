@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arithmetic on pairs of 16-bit floats in a word, and on bits. Nothing here flushes subnormals.
+#pragma once
+
+#include "gpu/hw/words.hpp"
+
+namespace thresher::gpu::hw {
+
+// ".rn" keeps the compiler from fusing the product with an add that follows.
+THRESHER_DEVICE u32 multiply_fp16x2(u32 a, u32 b) {
+  u32 product;
+  asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(product) : "r"(a), "r"(b));
+  return product;
+}
+
+THRESHER_DEVICE u32 multiply_bf16x2(u32 a, u32 b) {
+  u32 product;
+  asm("mul.rn.bf16x2 %0, %1, %2;" : "=r"(product) : "r"(a), "r"(b));
+  return product;
+}
+
+// cvt takes the upper half first.
+THRESHER_DEVICE u32 pack_fp16x2(float low, float high) {
+  u32 pair;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+
+THRESHER_DEVICE u32 pack_bf16x2(float low, float high) {
+  u32 pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+
+THRESHER_DEVICE float fp16_low(u32 pair) {
+  float value;
+  asm("{\n"
+      ".reg .b16 low, high;\n"
+      "mov.b32 {low, high}, %1;\n"
+      "cvt.f32.f16 %0, low;\n"
+      "}"
+      : "=f"(value)
+      : "r"(pair));
+  return value;
+}
+
+THRESHER_DEVICE float fp16_high(u32 pair) { return fp16_low(pair >> 16); }
+
+THRESHER_DEVICE float bits_to_float(u32 bits) { return __uint_as_float(bits); }
+THRESHER_DEVICE u32 float_to_bits(float value) { return __float_as_uint(value); }
+
+THRESHER_DEVICE float bf16_low(u32 pair) { return bits_to_float(pair << 16); }
+THRESHER_DEVICE float bf16_high(u32 pair) { return bits_to_float(pair & 0xffff0000u); }
+
+THRESHER_DEVICE float fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+
+THRESHER_DEVICE u32 permute_bytes(u32 a, u32 b, u32 selector) {
+  u32 result;
+  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(selector));
+  return result;
+}
+
+}  // namespace thresher::gpu::hw

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of the vocabulary that needs no hardware: its types, and the matrix descriptor, which is
+// only bits in a word.
+#pragma once
+
+#include "gpu/hw/types.hpp"
+
+namespace thresher::gpu::hw {
+
+// A byte address inside the block's shared window.
+using SharedAddress = u32;
+
+inline constexpr int kWarpThreads = 32;
+inline constexpr int kWarpgroupThreads = 128;
+
+// The 16-bit types an MMA multiplies; sums are always float.
+enum class Operand : u8 { kFp16, kBf16 };
+
+// How the 16-byte chunks of an 8-row group are permuted: the row length in bytes.
+enum class Swizzle : u8 { kNone, k32, k64, k128 };
+
+#ifndef __CUDACC_RTC__
+// The emulator's: throws, for the bits cannot hold such a number.
+void report_descriptor(SharedAddress address, u32 leading_bytes, u32 stride_bytes);
+#endif
+
+// Describes a K-major matrix in shared memory to an MMA.
+//   no swizzle: 8 rows x 16 bytes are 128 contiguous bytes; `leading_bytes` from one such piece to
+//     the next along K, `stride_bytes` from one group of 8 rows to the next.
+//   swizzled: 8 rows of 32, 64 or 128 bytes follow each other; `stride_bytes` from one group of 8
+//     rows to the next, `leading_bytes` unused. Groups start at multiples of 8 rows; to step along
+//     K inside a row, add the bytes to `address`.
+THRESHER_DEVICE constexpr u64 descriptor(SharedAddress address, u32 leading_bytes, u32 stride_bytes,
+                                         Swizzle swizzle) {
+#ifndef __CUDACC_RTC__
+  if ((address | leading_bytes | stride_bytes) % 16 != 0) {
+    report_descriptor(address, leading_bytes, stride_bytes);
+  }
+#endif
+  // The codes run backwards: 128 bytes are 1, 32 bytes are 3.
+  const u64 swizzle_code = (4 - static_cast<u64>(swizzle)) & 3;
+  const auto field = [](u32 bytes) { return static_cast<u64>((bytes & 0x3ffff) >> 4); };
+  return field(address) | field(leading_bytes) << 16 | field(stride_bytes) << 32 |
+         swizzle_code << 62;
+}
+
+}  // namespace thresher::gpu::hw
