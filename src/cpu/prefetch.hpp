@@ -16,8 +16,8 @@ inline constexpr int kLineBytes = 64;
 // The near step is at an eighth of the far step's distance.
 inline constexpr int kNearShare = 8;
 
-// The lines of one block, so that requests spread over the superblock's arithmetic; the scales' line
-// goes with the last block.
+// The lines of one block, so that requests spread over the superblock's arithmetic; the scales'
+// line goes with the last block.
 inline void prefetch_block(const std::uint8_t* superblock, int block, std::int64_t ahead_bytes) {
   const int first = block * kBlockCodeBytes;
   const int last = block + 1 < kBlocksPerSuperblock ? first + kBlockCodeBytes : kSuperblockBytes;
