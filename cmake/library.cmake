@@ -15,6 +15,7 @@ function(thresher_folder name)
   target_link_libraries(thresher_${name} PRIVATE thresher_flags)
 endfunction()
 
+thresher_folder(digest)
 thresher_folder(nvfp4)
 thresher_folder(gemm)
 thresher_folder(cpu)
@@ -60,6 +61,7 @@ thresher_embed(thresher_gemm NAME BuiltinSuite TYPE BuiltinSuite HEADER gemm/bui
                FILES ${suite_files})
 
 add_library(thresher STATIC
+  $<TARGET_OBJECTS:thresher_digest>
   $<TARGET_OBJECTS:thresher_nvfp4> $<TARGET_OBJECTS:thresher_gemm>
   $<TARGET_OBJECTS:thresher_cpu> $<TARGET_OBJECTS:thresher_engine>)
 add_library(thresher::thresher ALIAS thresher)

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "referee/sha256.hpp"
+#include "digest/sha256.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "referee/sha256.hpp"
+#include "digest/sha256.hpp"
 #include "tank/oracle.hpp"
 #include "tank/pragmatist.hpp"
 #include "tank/skeptic.hpp"

@@ -11,7 +11,7 @@
 #include <ctime>
 #include <limits>
 
-#include "referee/sha256.hpp"
+#include "digest/sha256.hpp"
 #include "tank/ledger_file.hpp"
 #include "tank/sqlite.hpp"
 #include "thresher/error.hpp"

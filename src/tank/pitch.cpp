@@ -10,7 +10,7 @@
 #include <system_error>
 
 #include "cpu/variant.hpp"
-#include "referee/sha256.hpp"
+#include "digest/sha256.hpp"
 #include "tank/pitch_parser.hpp"
 #include "thresher/error.hpp"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "referee/sha256.hpp"
+#include "digest/sha256.hpp"
 #include "tank/season.hpp"
 
 namespace thresher::testing {

@@ -7,8 +7,8 @@
 #include <limits>
 #include <regex>
 
+#include "digest/sha256.hpp"
 #include "nvfp4/error_message.hpp"
-#include "referee/sha256.hpp"
 #include "tank/raw_sqlite.hpp"
 #include "tank/scratch_folder.hpp"
 

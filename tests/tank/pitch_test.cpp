@@ -8,8 +8,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "digest/sha256.hpp"
 #include "nvfp4/error_message.hpp"
-#include "referee/sha256.hpp"
 #include "tank/scratch_folder.hpp"
 #include "thresher/error.hpp"
 

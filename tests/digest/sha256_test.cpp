@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "referee/sha256.hpp"
+#include "digest/sha256.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/kernel_source.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "thresher/error.hpp"
+
+namespace thresher::gpu {
+namespace {
+
+constexpr std::string_view kBlanks = " \t";
+
+// Removes `word` and the blanks before it from the front of `line`, if it stands there.
+bool skip(std::string_view& line, std::string_view word) {
+  const std::size_t start = std::min(line.find_first_not_of(kBlanks), line.size());
+  if (line.substr(start, word.size()) != word) return false;
+  line.remove_prefix(start + word.size());
+  return true;
+}
+
+// What stands between the quotes of an #include line.
+std::optional<std::string_view> included_name(std::string_view line) {
+  if (!skip(line, "#") || !skip(line, "include") || !skip(line, "\"")) return std::nullopt;
+  const std::size_t end = line.find('"');
+  if (end == std::string_view::npos) return std::nullopt;
+  return line.substr(0, end);
+}
+
+std::string_view stem_of(std::string_view path) {
+  path.remove_prefix(path.find_last_of('/') + 1);  // npos + 1 is 0
+  return path.substr(0, path.find('.'));
+}
+
+const KernelSource* find(std::span<const KernelSource> table, std::string_view stem) {
+  const KernelSource* found = nullptr;
+  for (const KernelSource& source : table) {
+    if (source.name != stem) continue;
+    if (found != nullptr) {
+      throw Error(fmt::format("two embedded kernel sources are called '{}': rename one", stem));
+    }
+    found = &source;
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<NamedSource> headers_of(std::string_view source, std::span<const KernelSource> table) {
+  std::vector<NamedSource> headers;
+  const auto collect = [&](const auto& self, std::string_view text) -> void {
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      const std::optional<std::string_view> name = included_name(text.substr(0, end));
+      text.remove_prefix(std::min(end + 1, text.size()));
+      if (!name.has_value()) continue;
+      const bool known = std::any_of(headers.begin(), headers.end(),
+                                     [&](const NamedSource& one) { return one.name == *name; });
+      const KernelSource* header = known ? nullptr : find(table, stem_of(*name));
+      if (header == nullptr) continue;
+      headers.push_back({.name = std::string(*name), .text = header->text});
+      self(self, header->text);
+    }
+  };
+  collect(collect, source);
+  return headers;
+}
+
+}  // namespace thresher::gpu

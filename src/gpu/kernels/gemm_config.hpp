@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// The knobs of the GEMM kernels, as a template argument, and what follows from them alone: threads,
+// shared memory, register budgets. Read by NVRTC, by the emulator and by the host.
+#pragma once
+
+#include "gpu/hw/types.hpp"
+#include "gpu/hw/words.hpp"
+#include "gpu/kernels/weight_layout.hpp"
+
+namespace thresher::gpu {
+
+enum class OutputType : u8 { kFp16, kBf16, kFp32 };
+
+// What a launch makes of its weights. Dual weights can be multiplied in one launch (kDual) or two:
+// kGatePass leaves the gate product as floats in the workspace, kUpPass multiplies into it.
+enum class Product : u8 { kGemm, kDual, kGatePass, kUpPass };
+
+// How results reach C: element by element from registers, or transposed in shared memory and then
+// row by row, as bulk copies where the alignment of C allows them.
+enum class Store : u8 { kDirect, kStaged };
+
+// Which part of the work a block takes: whole tiles in turn (or parts of them, split_k), or an
+// equal stretch of all k tiles, whose ends may lie inside a tile.
+enum class Schedule : u8 { kTiles, kBalanced };
+
+struct GemmConfig {
+  Product product = Product::kGemm;
+  OutputType output = OutputType::kFp16;
+  hw::Operand operand = hw::Operand::kFp16;  // kBf16 for bf16 activations only
+
+  int tokens = 128;             // per tile: the width of the MMA, a multiple of 8 from 8 to 256
+  int weight_rows = 128;        // per tile: 128 or 256 packed rows
+  int consumer_warpgroups = 2;  // that share the rows: 1 or 2
+  int stages = 4;               // tiles of k in shared memory, at least 2
+  int fragment_steps = 4;       // MMA steps (16 k) per fragment buffer: 1, 2 or 4
+  bool specialised = true;      // a producer warp of its own; otherwise a consumer's thread loads
+  Store store = Store::kDirect;
+  Schedule schedule = Schedule::kTiles;
+  int split_k = 1;        // parts that k is cut into, summed in their order; 1 if balanced
+  int blocks_per_sm = 1;  // that registers and shared memory shall suffice for
+
+  bool operator==(const GemmConfig&) const = default;
+};
+
+THRESHER_DEVICE constexpr int element_bytes(OutputType output) {
+  return output == OutputType::kFp32 ? 4 : 2;
+}
+
+// The type a launch stores: a gate pass leaves floats whatever the output's type.
+THRESHER_DEVICE constexpr OutputType stored_type(const GemmConfig& config) {
+  return config.product == Product::kGatePass ? OutputType::kFp32 : config.output;
+}
+
+THRESHER_DEVICE constexpr bool is_pass(Product product) {
+  return product == Product::kGatePass || product == Product::kUpPass;
+}
+
+// Packed rows per column of C.
+THRESHER_DEVICE constexpr int rows_per_column(Product product) {
+  return product == Product::kGemm ? 1 : 2;
+}
+
+THRESHER_DEVICE constexpr int columns_per_tile(const GemmConfig& config) {
+  return config.weight_rows / rows_per_column(config.product);
+}
+
+// A unit is one MMA high: 64 rows. It is a sub-tile of weights, or, in a pass over dual weights,
+// the gate (or up) rows of two sub-tiles.
+THRESHER_DEVICE constexpr int sub_tiles_per_unit(Product product) {
+  return is_pass(product) ? 2 : 1;
+}
+
+THRESHER_DEVICE constexpr int units_per_warpgroup(const GemmConfig& config) {
+  return config.weight_rows / kSubTileRows / sub_tiles_per_unit(config.product) /
+         config.consumer_warpgroups;
+}
+
+THRESHER_DEVICE constexpr int columns_per_unit(Product product) {
+  return kSubTileRows * sub_tiles_per_unit(product) / rows_per_column(product);
+}
+
+THRESHER_DEVICE constexpr int consumer_threads(const GemmConfig& config) {
+  return config.consumer_warpgroups * hw::kWarpgroupThreads;
+}
+
+// The producer takes a warpgroup, because registers are handed over by warpgroup.
+THRESHER_DEVICE constexpr int thread_count(const GemmConfig& config) {
+  return consumer_threads(config) + (config.specialised ? hw::kWarpgroupThreads : 0);
+}
+
+inline constexpr int kRegistersPerSm = 65536;
+inline constexpr int kRegistersPerThreadMax = 255;
+inline constexpr int kRegisterGranule = 8;
+inline constexpr int kProducerRegisters = 40;
+
+// What the compiler gives every thread at launch.
+THRESHER_DEVICE constexpr int launch_registers(const GemmConfig& config) {
+  const int each = kRegistersPerSm / (thread_count(config) * config.blocks_per_sm);
+  const int granules = each / kRegisterGranule * kRegisterGranule;
+  return granules < kRegistersPerThreadMax ? granules : kRegistersPerThreadMax;
+}
+
+// What a consumer has once the producer's share is handed over. 0: nothing is handed over.
+THRESHER_DEVICE constexpr int consumer_registers(const GemmConfig& config) {
+  if (!config.specialised || launch_registers(config) >= kRegistersPerThreadMax) return 0;
+  const int handed_over = launch_registers(config) - kProducerRegisters;
+  const int each = launch_registers(config) + handed_over / config.consumer_warpgroups;
+  const int limit = kRegistersPerThreadMax / kRegisterGranule * kRegisterGranule;
+  return (each < limit ? each : limit) / kRegisterGranule * kRegisterGranule;
+}
+
+THRESHER_DEVICE constexpr u32 round_up(u32 value, u32 unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+inline constexpr u32 kImageRowBytes = kTileK * 2;  // a token's 64 k in 16 bits
+
+// An image is what one stage needs of the tokens: tokens x 64 k, in the 128-byte swizzle.
+THRESHER_DEVICE constexpr u32 image_bytes(int tokens) {
+  return static_cast<u32>(tokens) * kImageRowBytes;
+}
+
+// Shared memory of a block, as offsets from its base.
+struct SharedLayout {
+  u32 images = 0;  // by stage; multiples of 1024, as the swizzle wants it
+  u32 weights = 0;
+  u32 weight_stage_bytes = 0;
+  u32 staging = 0;  // by warpgroup: rows of tokens, each with one warpgroup's columns of C
+  u32 staging_row_bytes = 0;
+  u32 staging_warpgroup_bytes = 0;
+  u32 full = 0;   // by stage: barriers that the loads complete
+  u32 empty = 0;  // by stage: barriers that the consumers' warps complete
+  u32 flags = 0;  // by warpgroup: one word to tell all its threads something
+  u32 bytes = 0;
+};
+
+// Matrix stores write four 8 x 8 matrices at a time, so the staging rows are rounded up to that.
+THRESHER_DEVICE constexpr int staging_rows(const GemmConfig& config) {
+  const int granule = config.product == Product::kDual ? 32 : 16;
+  return (config.tokens + granule - 1) / granule * granule;
+}
+
+THRESHER_DEVICE constexpr SharedLayout shared_layout(const GemmConfig& config) {
+  const u32 stages = static_cast<u32>(config.stages);
+  const u32 warpgroups = static_cast<u32>(config.consumer_warpgroups);
+  SharedLayout layout;
+  layout.weight_stage_bytes = static_cast<u32>(config.weight_rows / kTileRows * kTileBytes);
+  layout.weights = stages * image_bytes(config.tokens);
+  layout.staging = layout.weights + stages * layout.weight_stage_bytes;
+  if (config.store == Store::kStaged) {
+    // 16 bytes more per row spread the rows over the banks.
+    const int columns = units_per_warpgroup(config) * columns_per_unit(config.product);
+    layout.staging_row_bytes = static_cast<u32>(columns * element_bytes(stored_type(config))) + 16;
+    layout.staging_warpgroup_bytes =
+        static_cast<u32>(staging_rows(config)) * layout.staging_row_bytes;
+  }
+  layout.full = layout.staging + warpgroups * layout.staging_warpgroup_bytes;
+  layout.empty = layout.full + 8 * stages;
+  layout.flags = layout.empty + 8 * stages;
+  layout.bytes = round_up(layout.flags + 4 * warpgroups, 16);
+  return layout;
+}
+
+// Whether a tile may be computed in parts.
+THRESHER_DEVICE constexpr bool has_parts(const GemmConfig& config) {
+  return config.split_k > 1 || config.schedule == Schedule::kBalanced;
+}
+
+// Floats that one part of one tile takes in the workspace.
+THRESHER_DEVICE constexpr u64 partial_elements(const GemmConfig& config) {
+  return u64{static_cast<u32>(consumer_threads(config) * units_per_warpgroup(config))} *
+         static_cast<u32>(config.tokens / 2);
+}
+
+// The baseline's config (plain_gemm.cuh) for the product, types and tokens of another.
+THRESHER_DEVICE constexpr GemmConfig plain_config(const GemmConfig& config) {
+  return {.product = config.product,
+          .output = config.output,
+          .operand = config.operand,
+          .tokens = config.tokens,
+          .weight_rows = kTileRows,
+          .consumer_warpgroups = 1,
+          .stages = 1,
+          .fragment_steps = 1,
+          .specialised = false};
+}
+
+THRESHER_DEVICE constexpr u32 plain_shared_bytes(const GemmConfig& config) {
+  return image_bytes(config.tokens) +
+         static_cast<u32>(units_per_warpgroup(config) * kSubTileRows) * kImageRowBytes;
+}
+
+}  // namespace thresher::gpu

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/kernels/plan_extents.hpp"
+
+#include <algorithm>
+
+#include "gpu/kernels/weight_layout.hpp"
+
+namespace thresher::gpu {
+
+ActivationType activation_type(Activations activations) {
+  if (activations == Activations::kFp16) return ActivationType::kFp16;
+  return activations == Activations::kBf16 ? ActivationType::kBf16 : ActivationType::kNvfp4;
+}
+
+namespace {
+
+OutputType output_type(Output output) {
+  if (output == Output::kBf16) return OutputType::kBf16;
+  return output == Output::kFp32 ? OutputType::kFp32 : OutputType::kFp16;
+}
+
+}  // namespace
+
+std::vector<Product> products_of(const GemmKnobs& knobs, Op op) {
+  if (op == Op::kGemm) return {Product::kGemm};
+  if (knobs.dual == Dual::kFused) return {Product::kDual};
+  return {Product::kGatePass, Product::kUpPass};
+}
+
+GemmConfig config_of(const GemmKnobs& knobs, const Problem& problem, Product product) {
+  const GemmConfig config{.product = product,
+                          .output = output_type(problem.output),
+                          .operand = operand_of(activation_type(problem.activations)),
+                          .tokens = knobs.tokens,
+                          .weight_rows = knobs.weight_rows,
+                          .consumer_warpgroups = knobs.consumer_warpgroups,
+                          .stages = knobs.stages,
+                          .fragment_steps = knobs.fragment_steps,
+                          .specialised = knobs.specialised,
+                          .store = knobs.store,
+                          .schedule = knobs.schedule,
+                          .split_k = knobs.split_k,
+                          .blocks_per_sm = knobs.blocks_per_sm};
+  return knobs.kind == GemmKind::kPlain ? plain_config(config) : config;
+}
+
+std::uint32_t shared_bytes_of(GemmKind kind, const GemmConfig& config) {
+  return kind == GemmKind::kPlain ? plain_shared_bytes(config) : shared_layout(config).bytes;
+}
+
+Extents::Extents(const PlanRequest& request, int tokens) {
+  const auto group_count = static_cast<std::int64_t>(request.problem.groups.size());
+  const std::int64_t broken = std::min(group_count, request.token_limit);
+  token_tiles = (request.token_limit + broken * (tokens - 1)) / tokens;
+  for (const Group& group : request.problem.groups) {
+    k_tiles_max = std::max(k_tiles_max, divide_up(group.k, kTileK));
+    n_max = std::max(n_max, group.n);
+  }
+}
+
+std::int64_t Extents::tiles(const GemmConfig& config) const {
+  return token_tiles * divide_up(n_max, columns_per_tile(config)) * config.split_k;
+}
+
+std::int64_t Extents::image_tasks(int tokens) const {
+  return token_tiles * tokens * divide_up(k_tiles_max * kTileK, kImageTaskK);
+}
+
+}  // namespace thresher::gpu

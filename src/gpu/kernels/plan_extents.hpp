@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What gemm_plan.cpp and gemm_support.cpp both need: the configs that knobs stand for, and limits
+// of the work that hold however the tokens are spread over the groups.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gpu/kernels/gemm_plan.hpp"
+
+namespace thresher::gpu {
+
+inline constexpr std::int64_t kCountMax = std::int64_t{1} << 31;  // what kernels count in 32 bits
+
+inline std::int64_t divide_up(std::int64_t value, std::int64_t unit) {
+  return (value + unit - 1) / unit;
+}
+
+ActivationType activation_type(Activations activations);
+// In the order of their launches.
+std::vector<Product> products_of(const GemmKnobs& knobs, Op op);
+GemmConfig config_of(const GemmKnobs& knobs, const Problem& problem, Product product);
+std::uint32_t shared_bytes_of(GemmKind kind, const GemmConfig& config);
+
+struct Extents {
+  std::int64_t token_tiles = 0;  // of all groups together: each group may have a broken one
+  std::int64_t k_tiles_max = 0;
+  std::int64_t n_max = 0;
+
+  Extents(const PlanRequest& request, int tokens);
+
+  std::int64_t tiles(const GemmConfig& config) const;  // parts of k counted
+  std::int64_t k_tiles(const GemmConfig& config) const { return tiles(config) * k_tiles_max; }
+  std::int64_t image_tasks(int tokens) const;
+};
+
+}  // namespace thresher::gpu

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// SiLU in FP32, step for step as in cpu/finish.hpp, so that both backends give the same bits. No
+// step may be contracted into a fused multiply-add.
+#pragma once
+
+#include "gpu/hw/hw.cuh"
+
+namespace thresher::gpu {
+
+// exp(-x) for x >= 0, within 2 ulp; below 2^-126 it is 0.
+THRESHER_DEVICE float exp_negative(float x) {
+  constexpr float kFlushAbove = 87.3f;
+  constexpr float kLog2E = 1.44269504f;
+  constexpr float kLn2High = 0.693359375f;  // 9 bits: n * kLn2High is exact
+  constexpr float kLn2Low = -2.12194440e-4f;
+  constexpr float kRoundMagic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
+  const float clamped = x < kFlushAbove ? x : kFlushAbove;
+  const float n = (clamped * -kLog2E + kRoundMagic) - kRoundMagic;
+  const float r = (-clamped - n * kLn2High) - n * kLn2Low;
+  float p = r * (1.0f / 5040.0f) + 1.0f / 720.0f;
+  p = p * r + 1.0f / 120.0f;
+  p = p * r + 1.0f / 24.0f;
+  p = p * r + 1.0f / 6.0f;
+  p = p * r + 0.5f;
+  p = p * r + 1.0f;
+  p = p * r + 1.0f;
+  const float power = hw::bits_to_float(static_cast<u32>(static_cast<i32>(n) + 127) << 23);
+  return x < kFlushAbove ? p * power : 0.0f;
+}
+
+// g / (1 + exp(-g)) through exp(-|g|), which cannot overflow.
+THRESHER_DEVICE float silu(float g) {
+  const float t = exp_negative(g < 0.0f ? -g : g);
+  return g * (g < 0.0f ? t : 1.0f) / (1.0f + t);
+}
+
+}  // namespace thresher::gpu

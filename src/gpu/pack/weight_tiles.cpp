@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/pack/weight_tiles.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "assert.hpp"
+#include "gpu/kernels/weight_layout.hpp"
+#include "thresher/error.hpp"
+
+namespace thresher::gpu {
+namespace {
+
+constexpr int kThreads = 128;
+constexpr int kRegisters = 4;
+constexpr std::uint8_t kBothSigns = 0x88;
+
+// The bits of one byte of codes (even k low, odd k high) as register i's share of a packed word.
+using WordBits = std::array<std::array<std::uint32_t, 256>, kRegisters>;
+
+constexpr std::uint32_t place_code(std::uint32_t code, int i) {
+  return (code >> 3) << kSignBits[i] | (code & 7) << kMagnitudeBits[i];
+}
+
+constexpr WordBits make_word_bits() {
+  WordBits bits{};
+  for (int i = 0; i < kRegisters; ++i) {
+    for (std::uint32_t byte = 0; byte < 256; ++byte) {
+      bits[i][byte] = place_code(byte & 15, i) | place_code(byte >> 4, i) << 16;
+    }
+  }
+  return bits;
+}
+
+constexpr WordBits kWordBits = make_word_bits();
+
+std::uint8_t byte_of_word(std::uint32_t word, int i) {
+  const auto code = [i](std::uint32_t half) {
+    return (half >> kSignBits[i] & 1) << 3 | (half >> kMagnitudeBits[i] & 7);
+  };
+  return static_cast<std::uint8_t>(code(word & 0xffff) | code(word >> 16) << 4);
+}
+
+// Whose row a packed row is.
+struct SourceRow {
+  int matrix_index = 0;  // 1: the up matrix
+  std::int64_t row = 0;
+};
+
+SourceRow source_of(Op op, std::int64_t packed_row) {
+  if (op == Op::kGemm) return {0, packed_row};
+  const std::int64_t in_pair = packed_row % (2 * kDualRows);
+  return {in_pair < kDualRows ? 0 : 1,
+          packed_row / (2 * kDualRows) * kDualRows + in_pair % kDualRows};
+}
+
+// The places of a thread's fragment: register i of step b holds two values from (row(i), k(b, i)).
+struct FragmentPlace {
+  std::int64_t first_row = 0;  // packed
+  std::int64_t first_k = 0;
+
+  FragmentPlace(std::int64_t row_tile, std::int64_t k_tile, int sub_tile, int thread)
+      : first_row(row_tile * kTileRows + sub_tile * kSubTileRows + thread / 32 * 16 +
+                  thread % 32 / 4),
+        first_k(k_tile * kTileK + thread % 4 * 2) {}
+
+  std::int64_t row(int i) const { return first_row + i % 2 * 8; }
+  std::int64_t k(int step, int i) const { return first_k + step * kStepK + i / 2 * 8; }
+};
+
+std::size_t code_offset(int sub_tile, int thread, int step) {
+  return static_cast<std::size_t>(sub_tile * kSubTileCodeBytes + thread * 16 + step * 4);
+}
+
+// Byte of a tile that holds the scale of a row of a sub-tile at a step.
+std::size_t scale_offset(int sub_tile, int row, int step) {
+  const int slot = row / 16 * 8 + row % 8;
+  const int half = row % 16 / 8;
+  const int high_byte = step % 2 == 0 ? 1 : 0;
+  return static_cast<std::size_t>(kTileCodeBytes + sub_tile * kSubTileScaleBytes + slot * 8 +
+                                  step / 2 * 4 + half * 2 + high_byte);
+}
+
+// Reads the matrices by packed row; zeros beyond their edges.
+class Source {
+ public:
+  Source(Op op, std::array<const Nvfp4View*, 2> matrices) : op_(op), matrices_(matrices) {}
+
+  // Two codes, their signs flipped under a negative scale.
+  std::uint8_t codes(std::int64_t packed_row, std::int64_t k) const {
+    const auto [matrix_index, row] = source_of(op_, packed_row);
+    const Nvfp4View& matrix = *matrices_[matrix_index];
+    if (row >= matrix.rows || k >= matrix.k_elements) return 0;
+    const std::uint8_t both = matrix.codes[(row * matrix.k_elements + k) / 2];
+    return (scale(packed_row, k) & 0x80) != 0 ? both ^ kBothSigns : both;
+  }
+
+  std::uint8_t scale(std::int64_t packed_row, std::int64_t k) const {
+    const auto [matrix_index, row] = source_of(op_, packed_row);
+    const Nvfp4View& matrix = *matrices_[matrix_index];
+    if (row >= matrix.rows || k >= matrix.k_elements) return 0;
+    return matrix.scales[(row * matrix.k_elements + k) / kBlockElements];
+  }
+
+ private:
+  Op op_;
+  std::array<const Nvfp4View*, 2> matrices_;
+};
+
+void pack_sub_tile(const Source& source, std::int64_t row_tile, std::int64_t k_tile, int sub_tile,
+                   std::uint8_t* tile) {
+  for (int thread = 0; thread < kThreads; ++thread) {
+    const FragmentPlace place(row_tile, k_tile, sub_tile, thread);
+    for (int step = 0; step < kStepsPerTile; ++step) {
+      std::uint32_t word = 0;
+      for (int i = 0; i < kRegisters; ++i) {
+        word |= kWordBits[i][source.codes(place.row(i), place.k(step, i))];
+      }
+      std::memcpy(tile + code_offset(sub_tile, thread, step), &word, sizeof word);
+    }
+  }
+  for (int row = 0; row < kSubTileRows; ++row) {
+    const std::int64_t packed_row = row_tile * kTileRows + sub_tile * kSubTileRows + row;
+    for (int step = 0; step < kStepsPerTile; ++step) {
+      tile[scale_offset(sub_tile, row, step)] =
+          source.scale(packed_row, k_tile * kTileK + step * kStepK);
+    }
+  }
+}
+
+template <class Visit>
+void for_each_sub_tile(const WeightTiles& tiles, const Visit& visit) {
+  for (std::int64_t row_tile = 0; row_tile < tiles.row_tile_count(); ++row_tile) {
+    for (std::int64_t k_tile = 0; k_tile < tiles.k_tile_count(); ++k_tile) {
+      const std::int64_t offset = (row_tile * tiles.k_tile_count() + k_tile) * kTileBytes;
+      for (int sub_tile = 0; sub_tile < kSubTilesPerTile; ++sub_tile) {
+        visit(row_tile, k_tile, sub_tile, static_cast<std::size_t>(offset));
+      }
+    }
+  }
+}
+
+WeightTiles pack(const WeightTiles& tiles, const Source& source, std::span<std::uint8_t> out) {
+  THRESHER_ASSERT(out.size() == tiles.bytes());
+  for_each_sub_tile(
+      tiles, [&](std::int64_t row_tile, std::int64_t k_tile, int sub_tile, std::size_t offset) {
+        pack_sub_tile(source, row_tile, k_tile, sub_tile, out.data() + offset);
+      });
+  return tiles;
+}
+
+// Collects one matrix of the packed ones.
+class Sink {
+ public:
+  Sink(const WeightTiles& tiles, int matrix_index) : op_(tiles.op), matrix_index_(matrix_index) {
+    matrix_.rows = tiles.n;
+    matrix_.k_elements = tiles.k_elements;
+    const auto elements = static_cast<std::size_t>(tiles.n * tiles.k_elements);
+    matrix_.codes.resize(elements / 2);
+    matrix_.scales.resize(elements / kBlockElements);
+  }
+
+  void take_scale(std::int64_t packed_row, std::int64_t k, std::uint8_t scale) {
+    if (const std::int64_t index = element_index(packed_row, k); index >= 0) {
+      matrix_.scales[index / kBlockElements] = scale;
+    }
+  }
+
+  // Scales must have been taken before: they say whether the signs were flipped.
+  void take_codes(std::int64_t packed_row, std::int64_t k, std::uint8_t both) {
+    const std::int64_t index = element_index(packed_row, k);
+    if (index < 0) return;
+    const bool flipped = (matrix_.scales[index / kBlockElements] & 0x80) != 0;
+    matrix_.codes[index / 2] = flipped ? both ^ kBothSigns : both;
+  }
+
+  Nvfp4Matrix take() { return std::move(matrix_); }
+
+ private:
+  std::int64_t element_index(std::int64_t packed_row, std::int64_t k) const {
+    const SourceRow source = source_of(op_, packed_row);
+    const bool ours = source.matrix_index == matrix_index_ && source.row < matrix_.rows;
+    return ours && k < matrix_.k_elements ? source.row * matrix_.k_elements + k : -1;
+  }
+
+  Op op_;
+  int matrix_index_;
+  Nvfp4Matrix matrix_;
+};
+
+Nvfp4Matrix unpack(const WeightTiles& tiles, std::span<const std::uint8_t> packed,
+                   int matrix_index) {
+  THRESHER_ASSERT(packed.size() == tiles.bytes());
+  Sink sink(tiles, matrix_index);
+  for_each_sub_tile(tiles, [&](std::int64_t row_tile, std::int64_t k_tile, int sub_tile,
+                               std::size_t offset) {
+    const std::uint8_t* tile = packed.data() + offset;
+    for (int row = 0; row < kSubTileRows; ++row) {
+      for (int step = 0; step < kStepsPerTile; ++step) {
+        sink.take_scale(row_tile * kTileRows + sub_tile * kSubTileRows + row,
+                        k_tile * kTileK + step * kStepK, tile[scale_offset(sub_tile, row, step)]);
+      }
+    }
+    for (int thread = 0; thread < kThreads; ++thread) {
+      const FragmentPlace place(row_tile, k_tile, sub_tile, thread);
+      for (int step = 0; step < kStepsPerTile; ++step) {
+        std::uint32_t word;
+        std::memcpy(&word, tile + code_offset(sub_tile, thread, step), sizeof word);
+        for (int i = 0; i < kRegisters; ++i) {
+          sink.take_codes(place.row(i), place.k(step, i), byte_of_word(word, i));
+        }
+      }
+    }
+  });
+  return sink.take();
+}
+
+}  // namespace
+
+std::int64_t WeightTiles::row_tile_count() const {
+  const std::int64_t rows_per_tile = op == Op::kDual ? kTileRows / 2 : kTileRows;
+  return (n + rows_per_tile - 1) / rows_per_tile;
+}
+
+std::int64_t WeightTiles::k_tile_count() const { return (k_elements + kTileK - 1) / kTileK; }
+
+std::size_t WeightTiles::bytes() const {
+  return static_cast<std::size_t>(row_tile_count() * k_tile_count() * kTileBytes);
+}
+
+WeightTiles pack_weights(const Nvfp4View& b, std::span<std::uint8_t> out) {
+  check(b, "weights");
+  return pack({.op = Op::kGemm, .n = b.rows, .k_elements = b.k_elements},
+              Source(Op::kGemm, {&b, nullptr}), out);
+}
+
+WeightTiles pack_dual_weights(const Nvfp4View& gate, const Nvfp4View& up,
+                              std::span<std::uint8_t> out) {
+  check(gate, "gate weights");
+  check(up, "up weights");
+  if (gate.rows != up.rows || gate.k_elements != up.k_elements) {
+    throw Error(fmt::format("gate weights are {} x {} but up weights are {} x {}", gate.rows,
+                            gate.k_elements, up.rows, up.k_elements));
+  }
+  return pack({.op = Op::kDual, .n = gate.rows, .k_elements = gate.k_elements},
+              Source(Op::kDual, {&gate, &up}), out);
+}
+
+Nvfp4Matrix unpack_weights(const WeightTiles& tiles, std::span<const std::uint8_t> packed) {
+  return unpack(tiles, packed, 0);
+}
+
+Nvfp4Matrix unpack_up_weights(const WeightTiles& tiles, std::span<const std::uint8_t> packed) {
+  THRESHER_ASSERT(tiles.op == Op::kDual);
+  return unpack(tiles, packed, 1);
+}
+
+}  // namespace thresher::gpu

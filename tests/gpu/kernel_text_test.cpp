@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every config field reaches the compiler, and what it gets compiles where there is an NVRTC.
+#include "gpu/kernel_text.hpp"
+
+#include <gtest/gtest.h>
+
+#include "gpu/compiler.hpp"
+
+namespace thresher::gpu {
+namespace {
+
+Problem small_problem(Op op) {
+  return {.name = "p", .op = op, .groups = {{.m = 40, .n = 200, .k = 336}}};
+}
+
+GemmPlan plan_for(const GemmKnobs& knobs, Op op = Op::kGemm) {
+  const Problem problem = small_problem(op);
+  const PlanRequest request{.problem = problem, .token_limit = token_count(problem)};
+  EXPECT_EQ(why_not(knobs, request), "");
+  return make_plan(knobs, request);
+}
+
+TEST(KernelText, NamesEveryField) {
+  const GemmPlan plan = plan_for({.tokens = 64, .stages = 3, .split_k = 2});
+  const std::string text = kernel_text(plan.launches.front());
+  for (const char* part :
+       {"gpu/kernels/gemm.cuh", ".tokens = 64", ".stages = 3", ".split_k = 2", ".weight_rows = 128",
+        ".consumer_warpgroups = 2", ".fragment_steps = ", ".specialised = true", ".store = ",
+        ".schedule = ", ".product = ", ".output = ", ".operand = ", ".blocks_per_sm = 1"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+  }
+}
+
+// Spills, and notes such as serialised MMAs, would make a kernel slow without making it wrong.
+TEST(KernelText, CompilesForHopperWithoutSpills) {
+  NvrtcLookup found = find_nvrtc({.folders = pip_library_folders(THRESHER_VENV_DIR)});
+  if (!found.nvrtc) GTEST_SKIP() << found.why_not;
+  const Compiler compiler(*found.nvrtc);
+  if (!compiler.compiles_for("sm_90a")) GTEST_SKIP() << compiler.version() << " is too old";
+  const auto expect_clean = [&](const std::string& source) {
+    const Compilation compilation =
+        compiler.compile({.name = "entry.cu",
+                          .source = source,
+                          .headers = headers_of(source, kernel_sources()),
+                          .architecture = "sm_90a"});
+    ASSERT_EQ(compilation.kernels.size(), 1u);
+    EXPECT_FALSE(compilation.kernels.front().spills()) << source;
+    EXPECT_TRUE(compilation.notes.empty()) << source << compilation.notes.front();
+  };
+  for (const GemmKnobs& knobs :
+       {GemmKnobs{}, GemmKnobs{.kind = GemmKind::kPlain}, GemmKnobs{.tokens = 16, .stages = 6},
+        GemmKnobs{.tokens = 256, .stages = 3}, GemmKnobs{.specialised = false},
+        GemmKnobs{.store = Store::kStaged}}) {
+    for (const Op op : {Op::kGemm, Op::kDual}) {
+      const GemmPlan plan = plan_for(knobs, op);
+      expect_clean(kernel_text(plan.images.config));
+      for (const GemmLaunch& launch : plan.launches) expect_clean(kernel_text(launch));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace thresher::gpu
