@@ -20,7 +20,7 @@ if(THRESHER_GPU)
   file(GLOB kernel_files CONFIGURE_DEPENDS
        ${PROJECT_SOURCE_DIR}/src/gpu/hw/*.cuh ${PROJECT_SOURCE_DIR}/src/gpu/hw/*.hpp
        ${PROJECT_SOURCE_DIR}/src/gpu/kernels/*.cuh ${PROJECT_SOURCE_DIR}/src/gpu/kernels/*.hpp)
-  list(FILTER kernel_files EXCLUDE REGEX "emulated|plan")
+  list(FILTER kernel_files EXCLUDE REGEX "emulated|plan|entry_source")
   thresher_embed(thresher_gpu NAME KernelSource TYPE gpu::KernelSource HEADER gpu/kernel_source.hpp
                  FILES ${kernel_files})
 endif()

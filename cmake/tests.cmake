@@ -29,8 +29,12 @@ thresher_test_folder(digest)
 thresher_test_folder(emulator thresher_emulator)
 if(THRESHER_GPU)
   thresher_test_folder(gpu thresher_gpu)
-  target_compile_definitions(gpu_tests PRIVATE THRESHER_VENV_DIR="${PROJECT_SOURCE_DIR}/build/venv")
   thresher_test_folder(gpu_kernels thresher_gpu thresher_emulator)
+  # Where pip may have put an NVRTC.
+  foreach(target gpu_tests gpu_kernels_tests)
+    target_compile_definitions(${target} PRIVATE
+                               THRESHER_VENV_DIR="${PROJECT_SOURCE_DIR}/build/venv")
+  endforeach()
   target_sources(gpu_kernels_tests PRIVATE
                  ${PROJECT_SOURCE_DIR}/tests/gpu_kernels/kernel_scene.cpp)
   # On a machine with a GPU: the run-time layer for real. It needs nothing but itself.

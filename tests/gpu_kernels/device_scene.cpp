@@ -7,7 +7,7 @@
 
 #include "gpu/graph.hpp"
 #include "gpu/kernel_source.hpp"
-#include "gpu/kernel_text.hpp"
+#include "gpu/kernels/entry_source.hpp"
 #include "gpu/pack/weight_tiles.hpp"
 #include "thresher/error.hpp"
 
@@ -125,9 +125,9 @@ ReadyKernels::ReadyKernels(const Bench& bench, const Problem& problem, const Gem
   plan_ = make_plan(knobs, request);
   workspace_ = DeviceBuffer(bench.device, std::max<std::size_t>(plan_.workspace.bytes, 256));
   workspace_.fill(std::byte{0});  // the counters
-  kernels_.push_back(compile(kernel_text(plan_.images.config), 0));
+  kernels_.push_back(compile(entry_source(plan_.images), 0));
   for (const GemmLaunch& launch : plan_.launches) {
-    kernels_.push_back(compile(kernel_text(launch), launch.shared_bytes));
+    kernels_.push_back(compile(entry_source(launch), launch.shared_bytes));
   }
 }
 

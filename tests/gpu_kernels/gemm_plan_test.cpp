@@ -32,7 +32,7 @@ TEST(GemmPlan, SaysWhichValueIsNotAllowed) {
   EXPECT_EQ(why_not_of({.weight_rows = 192}), "weight_rows = 192 is not one of 128, 256");
   EXPECT_EQ(why_not_of({.consumer_warpgroups = 3}), "consumer_warpgroups = 3 is not one of 1, 2");
   EXPECT_EQ(why_not_of({.stages = 1}), "stages = 1 is not between 2 and 8");
-  EXPECT_EQ(why_not_of({.fragment_steps = 3}), "fragment_steps = 3 is not one of 1, 2, 4");
+  EXPECT_EQ(why_not_of({.fragment_steps = 1}), "fragment_steps = 1 is not one of 2, 4");
   EXPECT_EQ(why_not_of({.split_k = 0}), "split_k = 0 is not between 1 and 64");
   EXPECT_EQ(why_not_of({.blocks_per_sm = 9}), "blocks_per_sm = 9 is not between 1 and 8");
 }

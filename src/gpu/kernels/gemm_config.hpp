@@ -32,7 +32,7 @@ struct GemmConfig {
   int weight_rows = 128;        // per tile: 128 or 256 packed rows
   int consumer_warpgroups = 2;  // that share the rows: 1 or 2
   int stages = 4;               // tiles of k in shared memory, at least 2
-  int fragment_steps = 4;       // MMA steps (16 k) per fragment buffer: 1, 2 or 4
+  int fragment_steps = 4;       // MMA steps (16 k) per fragment buffer: 2 or 4
   bool specialised = true;      // a producer warp of its own; otherwise a consumer's thread loads
   Store store = Store::kDirect;
   Schedule schedule = Schedule::kTiles;
@@ -181,7 +181,6 @@ THRESHER_DEVICE constexpr GemmConfig plain_config(const GemmConfig& config) {
           .weight_rows = kTileRows,
           .consumer_warpgroups = 1,
           .stages = 1,
-          .fragment_steps = 1,
           .specialised = false};
 }
 

@@ -37,7 +37,7 @@ std::string why_not_values(const GemmKnobs& knobs) {
   return first_of({why_not_one_of("weight_rows", knobs.weight_rows, {128, 256}),
                    why_not_one_of("consumer_warpgroups", knobs.consumer_warpgroups, {1, 2}),
                    why_not_between("stages", knobs.stages, 2, 8),
-                   why_not_one_of("fragment_steps", knobs.fragment_steps, {1, 2, 4}),
+                   why_not_one_of("fragment_steps", knobs.fragment_steps, {2, 4}),
                    why_not_between("split_k", knobs.split_k, 1, 64),
                    why_not_between("blocks_per_sm", knobs.blocks_per_sm, 1, 8)});
 }
@@ -49,8 +49,8 @@ int sum_registers(const GemmConfig& config) {
 // Registers that a consumer needs beside its sums and fragments: addresses, loop state, and what it
 // decodes from. Found by compiling: with fewer, the compiler spills or serialises the MMAs.
 int other_registers(const GemmConfig& config) {
-  const int for_parts = config.schedule == Schedule::kBalanced ? 24 : config.split_k > 1 ? 40 : 0;
-  return 40 + std::min(for_parts, sum_registers(config) / 4 + 8) + (config.specialised ? 0 : 8);
+  const int for_parts = config.schedule == Schedule::kBalanced ? 24 : config.split_k > 1 ? 48 : 0;
+  return 40 + std::min(for_parts, sum_registers(config) / 4 + 16) + (config.specialised ? 0 : 8);
 }
 
 std::string why_not_registers(const GemmConfig& config) {
