@@ -46,11 +46,18 @@ int sum_registers(const GemmConfig& config) {
   return units_per_warpgroup(config) * config.tokens / 2;
 }
 
-// Registers that a consumer needs beside its sums and fragments: addresses, loop state, and what it
-// decodes from. Found by compiling: with fewer, the compiler spills or serialises the MMAs.
+// Registers that a consumer needs beside its sums and fragments: what it decodes from, addresses
+// and loop state. Found by compiling, as is the least number for finishing a tile, when the
+// fragments are gone: with fewer, the compiler spills or serialises the MMAs.
+constexpr int kFinishRegisters = 60;
+
 int other_registers(const GemmConfig& config) {
-  const int for_parts = config.schedule == Schedule::kBalanced ? 24 : config.split_k > 1 ? 48 : 0;
-  return 40 + std::min(for_parts, sum_registers(config) / 4 + 16) + (config.specialised ? 0 : 8);
+  const int packed = 6 * units_per_warpgroup(config) * sub_tiles_per_unit(config.product);
+  const int parts_max = config.schedule == Schedule::kBalanced ? 24 : config.split_k > 1 ? 48 : 0;
+  const int parts = std::min(parts_max, sum_registers(config) / 4 + 16);
+  const int loader = config.specialised ? 0 : 16;
+  const int gates = config.product == Product::kUpPass ? 24 : 0;
+  return 28 + packed + parts + loader + gates;
 }
 
 std::string why_not_registers(const GemmConfig& config) {
@@ -58,7 +65,7 @@ std::string why_not_registers(const GemmConfig& config) {
   const int fragments = 2 * units_per_warpgroup(config) * config.fragment_steps * 4;
   const int handed_over = consumer_registers(config);
   const int available = handed_over > 0 ? handed_over : launch_registers(config);
-  const int others = other_registers(config);
+  const int others = std::max(other_registers(config), kFinishRegisters - fragments);
   if (sums + fragments + others <= available) return {};
   return fmt::format(
       "a thread would need {} registers for sums, {} for fragments and about {} more, and has {}: "

@@ -50,7 +50,7 @@ class SplitSums {
           sums[unit][4 * i + 2] += hw::bits_to_float(four.z);
           sums[unit][4 * i + 3] += hw::bits_to_float(four.w);
           // Keeps the compiler from starting more loads than there are registers for.
-          if (i % 8 == 7) hw::sync_warp();
+          if (i % 8 == 7 || i + 1 == kVectors) hw::sync_warp();
         }
       }
     }
