@@ -40,23 +40,23 @@ template <GemmConfig kConfig, typename AfterRelease>
 THRESHER_DEVICE void consume(const GemmArgs& args, const StageRing<kConfig>& ring,
                              const AfterRelease& after_release) {
   Multiply<kConfig> multiply(ring);
-  const SplitSums<kConfig> split(args, ring);
-  const typename StoreOf<kConfig>::Type store(ring.base);
+  using StoreTile = typename StoreOf<kConfig>::Type;
   WalkOf<kConfig> walk(args);
   while (walk.next()) {
     const Tile& tile = walk.tile();
     Sums<kConfig> sums;
     multiply.run(tile.k_tile_count, sums, after_release);
     if (has_parts(kConfig) && tile.part_count > 1) {
+      const SplitSums<kConfig> split(args, ring);
       if (!split.deliver(tile, sums)) continue;
       Sums<kConfig> total;
       split.add_parts(tile, total);
-      store.store(TileOutput<kConfig>(args, tile, walk.group()), total);
+      StoreTile(ring.base).store(TileOutput<kConfig>(args, tile, walk.group()), total);
     } else {
-      store.store(TileOutput<kConfig>(args, tile, walk.group()), sums);
+      StoreTile(ring.base).store(TileOutput<kConfig>(args, tile, walk.group()), sums);
     }
   }
-  store.finish();
+  StoreTile::finish();
 }
 
 // The producer's warpgroup: one of its threads loads, the others are there for their registers.

@@ -47,17 +47,17 @@ int sum_registers(const GemmConfig& config) {
 }
 
 // Registers that a consumer needs beside its sums and fragments: what it decodes from, addresses
-// and loop state. Found by compiling, as is the least number for finishing a tile, when the
-// fragments are gone: with fewer, the compiler spills or serialises the MMAs.
+// and loop state, gates that it reads. Found by compiling, as is the least number for finishing a
+// tile, when the fragments are gone: with fewer, the compiler spills in the main loop or serialises
+// the MMAs. Whether it spills a few outside that loop only its own report can tell.
 constexpr int kFinishRegisters = 60;
 
 int other_registers(const GemmConfig& config) {
-  const int packed = 6 * units_per_warpgroup(config) * sub_tiles_per_unit(config.product);
-  const int parts_max = config.schedule == Schedule::kBalanced ? 24 : config.split_k > 1 ? 48 : 0;
-  const int parts = std::min(parts_max, sum_registers(config) / 4 + 16);
+  const int units = units_per_warpgroup(config);
+  const int packed = 6 * units * sub_tiles_per_unit(config.product);
+  const int gates = config.product == Product::kUpPass ? 24 * units : 0;
   const int loader = config.specialised ? 0 : 16;
-  const int gates = config.product == Product::kUpPass ? 24 : 0;
-  return 28 + packed + parts + loader + gates;
+  return 28 + packed + gates + loader;
 }
 
 std::string why_not_registers(const GemmConfig& config) {

@@ -67,16 +67,17 @@ struct TileOutput {
     factor_up =
         kConfig.product == Product::kDual || up_only ? load_factor(entry.factor_up) : Factor{};
 
-    gate_stride_elements = args.gate_stride_elements;
+    // Through a shuffle: as a constant of the launch the compiler would multiply it by every
+    // token's number beforehand, and run out of registers.
+    gate_stride_elements =
+        is_pass(kConfig.product) ? hw::broadcast(static_cast<u32>(args.gate_stride_elements)) : 0;
     float* tile_gates =
         args.gates + (group.first_token + u64{first_token}) * gate_stride_elements + column;
     gates = tile_gates;
     constexpr u32 kElementBytes = element_bytes(stored_type(kConfig));
     if (kConfig.product == Product::kGatePass) {
-      // Through a shuffle: as a constant of the launch the compiler would multiply it by every
-      // token's number beforehand, and run out of registers.
       c = reinterpret_cast<u8*>(tile_gates);
-      row_bytes = u64{hw::broadcast(static_cast<u32>(gate_stride_elements))} * kElementBytes;
+      row_bytes = gate_stride_elements * kElementBytes;
     } else {
       row_bytes = hw::load_global(&entry.c_stride_elements) * kElementBytes;
       c = reinterpret_cast<u8*>(hw::load_global(&entry.c)) +
@@ -94,6 +95,8 @@ struct TileOutput {
   THRESHER_DEVICE OctetValues<kConfig.product> values(const float* sums, u32 token,
                                                       u32 column) const {
     OctetValues<kConfig.product> result;
+    // Keeps the compiler from loading more gates ahead than there are registers for.
+    if constexpr (kConfig.product == Product::kUpPass) hw::sync_warp();
     THRESHER_UNROLL
     for (int i = 0; i < 2; ++i) {
       if constexpr (kConfig.product == Product::kDual) {

@@ -13,9 +13,10 @@ namespace thresher::gpu {
 template <GemmConfig kConfig>
 class SplitSums {
  public:
+  // Made anew for every tile, with a shuffle for the reason given in store_staged.cuh.
   THRESHER_DEVICE SplitSums(const GemmArgs& args, const StageRing<kConfig>& ring)
       : args_(args),
-        warpgroup_(hw::thread_index() / hw::kWarpgroupThreads),
+        warpgroup_(hw::broadcast(static_cast<u32>(hw::thread_index()) / hw::kWarpgroupThreads)),
         flag_(ring.base + StageRing<kConfig>::kLayout.flags + 4 * warpgroup_) {}
 
   // By a warpgroup together: leaves its part in the workspace. True: all parts are there, and the
@@ -59,8 +60,12 @@ class SplitSums {
  private:
   static constexpr u32 kVectors = kConfig.tokens / 8;  // of four floats, per unit
 
-  THRESHER_DEVICE void sync() const { hw::sync_named(1 + warpgroup_, hw::kWarpgroupThreads); }
-  THRESHER_DEVICE static int thread() { return hw::thread_index() % hw::kWarpgroupThreads; }
+  THRESHER_DEVICE void sync() const {
+    hw::sync_named(1 + static_cast<int>(warpgroup_), hw::kWarpgroupThreads);
+  }
+  THRESHER_DEVICE static u32 thread() {
+    return static_cast<u32>(hw::thread_index()) % hw::kWarpgroupThreads;
+  }
 
   // The thread's first vector of a part; its others follow at constant distances.
   THRESHER_DEVICE U32x4* vectors(u32 slot) const {
@@ -85,7 +90,7 @@ class SplitSums {
   }
 
   const GemmArgs& args_;
-  const int warpgroup_;
+  const u32 warpgroup_;
   const hw::SharedAddress flag_;
 };
 

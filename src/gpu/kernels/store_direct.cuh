@@ -18,7 +18,7 @@ class StoreDirect {
     store_unit<0>(output, sums);
   }
 
-  THRESHER_DEVICE void finish() const {}
+  THRESHER_DEVICE static void finish() {}
 
  private:
   static constexpr OutputType kOutput = stored_type(kConfig);
@@ -28,7 +28,7 @@ class StoreDirect {
   template <int kUnit>
   THRESHER_DEVICE static void store_unit(const TileOutput<kConfig>& output,
                                          const Sums<kConfig>& sums) {
-    const int warpgroup = hw::thread_index() / hw::kWarpgroupThreads;
+    const int warpgroup = hw::broadcast(hw::thread_index() / hw::kWarpgroupThreads);
     const int unit = warpgroup * units_per_warpgroup(kConfig) + kUnit;
     const u32 token = static_cast<u32>(hw::lane_index() % 4 * 2);
     const u32 column = static_cast<u32>(unit * columns_per_unit(kConfig.product) +

@@ -13,8 +13,10 @@ namespace thresher::gpu {
 template <GemmConfig kConfig>
 class StoreStaged {
  public:
+  // Made anew for every tile. The shuffle hides from the compiler that it is always the same, or it
+  // would keep addresses in registers all through the main loop.
   THRESHER_DEVICE explicit StoreStaged(hw::SharedAddress shared)
-      : warpgroup_(hw::thread_index() / hw::kWarpgroupThreads),
+      : warpgroup_(hw::broadcast(hw::thread_index() / hw::kWarpgroupThreads)),
         thread_(hw::thread_index() % hw::kWarpgroupThreads),
         staging_(shared + kLayout.staging + warpgroup_ * kLayout.staging_warpgroup_bytes) {}
 
@@ -39,7 +41,7 @@ class StoreStaged {
   }
 
   // Before the block ends: shared memory must not go while copies read it.
-  THRESHER_DEVICE void finish() const { hw::copy_wait<0>(); }
+  THRESHER_DEVICE static void finish() { hw::copy_wait<0>(); }
 
  private:
   static constexpr SharedLayout kLayout = shared_layout(kConfig);
