@@ -4,8 +4,13 @@ find_package(Threads REQUIRED)
 
 string(REGEX MATCH "x86_64|AMD64" on_x86 ${CMAKE_SYSTEM_PROCESSOR})
 
+# thresher_folder(NAME [SUBFOLDER...])
 function(thresher_folder name)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+  foreach(subfolder IN LISTS ARGN)
+    file(GLOB more CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/${subfolder}/*.cpp)
+    list(APPEND sources ${more})
+  endforeach()
   if(NOT on_x86)
     list(FILTER sources EXCLUDE REGEX "_(avx2|avx512|avx512vnni|amx)\\.cpp$")
   endif()
@@ -21,6 +26,7 @@ thresher_folder(gemm)
 thresher_folder(cpu)
 # Contracting a * b + c where one machine can and another cannot would make their bits differ.
 target_compile_options(thresher_cpu PRIVATE -ffp-contract=off)
+thresher_folder(gpu kernels pack engine)
 thresher_folder(engine)
 
 # Each body of the CPU kernels is one file compiled for its instruction set; nothing else may be, or
@@ -60,12 +66,21 @@ file(GLOB suite_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/suites/*.toml)
 thresher_embed(thresher_gemm NAME BuiltinSuite TYPE BuiltinSuite HEADER gemm/builtin_suites.hpp
                FILES ${suite_files})
 
+# What NVRTC compiles: device code, and the plain headers that host and device share.
+file(GLOB kernel_files CONFIGURE_DEPENDS
+     ${PROJECT_SOURCE_DIR}/src/gpu/hw/*.cuh ${PROJECT_SOURCE_DIR}/src/gpu/hw/*.hpp
+     ${PROJECT_SOURCE_DIR}/src/gpu/kernels/*.cuh ${PROJECT_SOURCE_DIR}/src/gpu/kernels/*.hpp)
+list(FILTER kernel_files EXCLUDE REGEX "emulated|plan|entry_source")
+thresher_embed(thresher_gpu NAME KernelSource TYPE gpu::KernelSource HEADER gpu/kernel_source.hpp
+               FILES ${kernel_files})
+
 add_library(thresher STATIC
   $<TARGET_OBJECTS:thresher_digest>
   $<TARGET_OBJECTS:thresher_nvfp4> $<TARGET_OBJECTS:thresher_gemm>
-  $<TARGET_OBJECTS:thresher_cpu> $<TARGET_OBJECTS:thresher_engine>)
+  $<TARGET_OBJECTS:thresher_cpu> $<TARGET_OBJECTS:thresher_gpu>
+  $<TARGET_OBJECTS:thresher_engine>)
 add_library(thresher::thresher ALIAS thresher)
 target_include_directories(thresher PUBLIC
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
 target_compile_features(thresher PUBLIC cxx_std_20)
-target_link_libraries(thresher PUBLIC Threads::Threads)
+target_link_libraries(thresher PUBLIC Threads::Threads ${CMAKE_DL_LIBS})

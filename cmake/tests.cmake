@@ -27,31 +27,27 @@ thresher_test_folder(cpu)
 thresher_test_folder(engine)
 thresher_test_folder(digest)
 thresher_test_folder(emulator thresher_emulator)
-if(THRESHER_GPU)
-  thresher_test_folder(gpu thresher_gpu)
-  thresher_test_folder(gpu_kernels thresher_gpu thresher_emulator)
-  # Where pip may have put an NVRTC.
-  foreach(target gpu_tests gpu_kernels_tests)
-    target_compile_definitions(${target} PRIVATE
-                               THRESHER_VENV_DIR="${PROJECT_SOURCE_DIR}/build/venv")
-  endforeach()
-  target_sources(gpu_kernels_tests PRIVATE
-                 ${PROJECT_SOURCE_DIR}/tests/gpu_kernels/kernel_scene.cpp)
-  # On a machine with a GPU: the run-time layer for real. It needs nothing but itself.
-  add_executable(gpu_smoke ${PROJECT_SOURCE_DIR}/tests/gpu/smoke_main.cpp)
-  target_link_libraries(gpu_smoke PRIVATE thresher_gpu thresher_flags)
-  add_test(NAME gpu.smoke COMMAND gpu_smoke)
-  # And the kernels, against the oracle.
-  add_executable(gpu_device ${PROJECT_SOURCE_DIR}/tests/gpu_kernels/device_main.cpp
-                 ${PROJECT_SOURCE_DIR}/tests/gpu_kernels/device_scene.cpp)
-  target_link_libraries(gpu_device PRIVATE test_support thresher_gpu)
-  add_test(NAME gpu.device COMMAND gpu_device verify)
-  set_tests_properties(gpu.smoke gpu.device PROPERTIES SKIP_RETURN_CODE 77)
+thresher_test_folder(gpu)
+thresher_test_folder(emulated thresher_emulated)
+thresher_test_folder(gpu_kernels thresher_emulated)
+# Where pip may have put an NVRTC.
+foreach(target gpu_tests gpu_kernels_tests)
+  target_compile_definitions(${target} PRIVATE
+                             THRESHER_VENV_DIR="${PROJECT_SOURCE_DIR}/build/venv")
+endforeach()
+target_sources(gpu_kernels_tests PRIVATE
+               ${PROJECT_SOURCE_DIR}/tests/gpu_kernels/kernel_scene.cpp)
+# On a machine with a GPU: the run-time layer and the engine for real. They need nothing but
+# themselves; `thresher verify --backend gpu` is the test of the kernels.
+foreach(name smoke engine)
+  add_executable(gpu_${name} ${PROJECT_SOURCE_DIR}/tests/gpu/${name}_main.cpp)
+  target_link_libraries(gpu_${name} PRIVATE thresher thresher_flags)
+  add_test(NAME gpu.${name} COMMAND gpu_${name})
+  set_tests_properties(gpu.${name} PROPERTIES SKIP_RETURN_CODE 77)
   if(NOT THRESHER_SANITIZE)
-    target_link_options(gpu_smoke PRIVATE -static-libstdc++ -static-libgcc)
-    target_link_options(gpu_device PRIVATE -static-libstdc++ -static-libgcc)
+    target_link_options(gpu_${name} PRIVATE -static-libstdc++ -static-libgcc)
   endif()
-endif()
+endforeach()
 if(THRESHER_TOOLS)
   # Matches are timed: nothing else runs beside them.
   set(test_properties PROPERTIES RUN_SERIAL TRUE)
@@ -60,6 +56,9 @@ if(THRESHER_TOOLS)
   thresher_test_folder(tank thresher_tools)
   thresher_test_folder(report thresher_tools)
   thresher_test_folder(cli thresher_tools)
+  thresher_test_folder(bench thresher_tools thresher_emulator)
+  target_compile_definitions(bench_tests PRIVATE
+                             THRESHER_VENV_DIR="${PROJECT_SOURCE_DIR}/build/venv")
   # These start the command itself.
   add_dependencies(cli_tests thresher_cli)
   add_dependencies(referee_tests thresher_cli)
@@ -76,6 +75,10 @@ add_test(NAME nvfp4.ml_dtypes
                  python3 ${PROJECT_SOURCE_DIR}/tests/nvfp4/ml_dtypes_check.py
                  $<TARGET_FILE:dump_encodings>)
 set_tests_properties(nvfp4.ml_dtypes PROPERTIES SKIP_RETURN_CODE 77)
+
+# README's tables against the files they are made from.
+add_test(NAME results.tables
+         COMMAND python3 ${PROJECT_SOURCE_DIR}/results/tables.py --check)
 
 # The report as a browser sees it. Chromium is looked up when the test runs.
 if(THRESHER_TOOLS)

@@ -23,4 +23,5 @@ thresher_embed(thresher_tools NAME PageFile TYPE PageFile HEADER report/page_fil
                      ${PROJECT_SOURCE_DIR}/src/report/draw.js ${THRESHER_CHART_JS})
 thresher_embed(thresher_tools NAME ContestantHeader TYPE ContestantHeader
                HEADER referee/contestant_header.hpp
-               FILES ${PROJECT_SOURCE_DIR}/include/thresher/contestant.h)
+               FILES ${PROJECT_SOURCE_DIR}/include/thresher/contestant.h
+                     ${PROJECT_SOURCE_DIR}/include/thresher/contestant.cuh)

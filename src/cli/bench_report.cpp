@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "cli/machine.hpp"
 #include "cli/selection.hpp"
 #include "cli/table.hpp"
 #include "referee/statistics.hpp"
@@ -125,15 +124,11 @@ void print_summary(const std::string& entrant, const std::vector<BenchRow>& rows
 }
 
 void print_heading(const std::vector<BenchRow>& rows) {
-  const cpu::Ceilings& ceilings = rows.front().ceilings;
-  std::string heading =
-      fmt::format("{} thread{}", ceilings.thread_count, ceilings.thread_count == 1 ? "" : "s");
+  const BenchLane& lane = rows.front().lane;
+  std::string heading = lane.title;
   if (!differs(rows, op_of)) heading += ", " + op_of(rows.front());
   if (!differs(rows, variant_of)) heading += ", " + variant_of(rows.front());
-  fmt::print("{}\n", heading);
-  fmt::print("ceilings ({}): DRAM read {:.1f} GB/s, {:.0f} GOP/s, {:.0f} GFLOP/s; noise {:.2f} %\n",
-             cpu::to_string(best_isa()), ceilings.read_gb_per_s, ceilings.integer_gop_per_s,
-             ceilings.fma_gflop_per_s, 100 * ceilings.noise);
+  fmt::print("{}\nceilings {}\n", heading, lane.ceilings_text);
 }
 
 template <typename Keep>
@@ -158,54 +153,56 @@ void print_json_line(const BenchRow& row) {
                                {"high_us", peer.us.high},
                                {"max_error_over_bound", peer.max_error_over_bound}};
   }
-  const Json line{{"suite", row.suite},
-                  {"problem", row.problem.name},
-                  {"op", to_string(row.problem.op)},
-                  {"backend", "cpu"},
-                  {"variant", row.variant},
-                  {"threads", row.ceilings.thread_count},
-                  {"median_us", row.timing.us.median},
-                  {"low_us", row.timing.us.low},
-                  {"high_us", row.timing.us.high},
-                  {"gflops", row.gflops()},
-                  {"weight_gb_per_s", row.weight_gb_per_s()},
-                  {"speed_of_light_us", row.light.floor_us()},
-                  {"share_of_light", row.share_of_light()},
-                  {"max_error_over_bound", row.timing.max_error_over_bound},
-                  {"peers", std::move(peers)},
-                  {"activations", to_string(row.problem.activations)},
-                  {"output", to_string(row.problem.output)},
-                  {"samples", row.timing.sample_count},
-                  {"coverage", row.timing.us.coverage},
-                  {"weight_copies", row.weight_copies},
-                  {"peer_details", std::move(peer_details)},
-                  {"ceilings",
-                   {{"instruction_set", cpu::to_string(best_isa())},
-                    {"read_gb_per_s", row.ceilings.read_gb_per_s},
-                    {"integer_gop_per_s", row.ceilings.integer_gop_per_s},
-                    {"fma_gflop_per_s", row.ceilings.fma_gflop_per_s},
-                    {"noise", row.ceilings.noise}}}};
+  Json ceilings = Json::object();
+  for (const auto& [name, value] : row.lane.ceilings) ceilings[name] = value;
+  Json line{{"suite", row.suite},
+            {"problem", row.problem.name},
+            {"op", to_string(row.problem.op)},
+            {"backend", to_string(row.lane.backend)},
+            {"device", row.lane.title},
+            {"variant", row.variant},
+            {"threads", row.lane.thread_count},
+            {"median_us", row.timing.us.median},
+            {"low_us", row.timing.us.low},
+            {"high_us", row.timing.us.high},
+            {"gflops", row.gflops()},
+            {"weight_gb_per_s", row.weight_gb_per_s()},
+            {"speed_of_light_us", row.light.floor_us()},
+            {"share_of_light", row.share_of_light()},
+            {"max_error_over_bound", row.timing.max_error_over_bound},
+            {"peers", std::move(peers)},
+            {"activations", to_string(row.problem.activations)},
+            {"output", to_string(row.problem.output)},
+            {"samples", row.timing.sample_count},
+            {"coverage", row.timing.us.coverage},
+            {"weight_copies", row.weight_copies},
+            {"peer_details", std::move(peer_details)},
+            {"ceilings", std::move(ceilings)}};
+  if (row.lane.backend == Backend::kGpu) {
+    line["host_us"] = row.host_us;
+    line["sm_mhz"] = row.sm_mhz;
+  }
   fmt::print("{}\n", line.dump());
   std::fflush(stdout);
 }
 
 void print_tables(const std::vector<BenchRow>& rows) {
-  std::vector<int> thread_counts;
+  std::vector<std::string> lanes;
   std::vector<std::string> entrants;
   for (const BenchRow& row : rows) {
-    thread_counts.push_back(row.ceilings.thread_count);
+    lanes.push_back(row.lane.title);
     entrants.push_back(row.entrant);
   }
   bool is_first = true;
-  for (const int thread_count : distinct(thread_counts)) {
+  for (const std::string& lane : distinct(lanes)) {
     if (!std::exchange(is_first, false)) fmt::print("\n");
-    const std::vector<BenchRow> of_threads = filtered(
-        rows, [&](const BenchRow& row) { return row.ceilings.thread_count == thread_count; });
-    print_heading(of_threads);
-    print_table(of_threads);
+    const std::vector<BenchRow> of_lane =
+        filtered(rows, [&](const BenchRow& row) { return row.lane.title == lane; });
+    print_heading(of_lane);
+    print_table(of_lane);
     for (const std::string& entrant : distinct(entrants)) {
       const std::vector<BenchRow> of_entrant =
-          filtered(of_threads, [&](const BenchRow& row) { return row.entrant == entrant; });
+          filtered(of_lane, [&](const BenchRow& row) { return row.entrant == entrant; });
       if (!of_entrant.empty()) print_summary(entrant, of_entrant);
     }
   }

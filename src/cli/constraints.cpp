@@ -8,11 +8,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/backend_option.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "cli/ledger_path.hpp"
+#include "cli/machine.hpp"
 #include "cli/table.hpp"
-#include "cpu/features.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -20,6 +21,7 @@ namespace {
 struct ConstraintsOptions {
   std::filesystem::path ledger;
   bool ledger_named = false;  // and so must be there
+  std::string backend;
   bool json = false;
 };
 
@@ -33,29 +35,43 @@ std::string text_of(const nlohmann::json& data, const char* name) {
   return found != data.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-// Where the last season played here stands.
-ConstraintContext context_of(const Ledger& ledger) {
-  ConstraintContext context{.device = cpu::cpu_model()};
+// Where the last season played here on this backend stands.
+ConstraintContext context_of(const Ledger& ledger, Backend backend) {
+  ConstraintContext context{.device = device_name(backend)};
   for (const LedgerEntry& entry : ledger.entries({}, "season")) {
     if (entry.source != "measured") continue;
+    if (text_of(entry.data, "backend") != to_string(backend)) continue;
     context.season = entry.season;
     context.suite = text_of(entry.data, "suite");
     context.champion_hash = text_of(entry.data, "champion_hash");
   }
+  if (context.season.empty()) return context;
   for (const LedgerEntry& entry : ledger.entries(context.season, "champion")) {
     if (entry.source == "measured") context.champion_hash = text_of(entry.data, "champion_hash");
   }
   return context;
 }
 
-Listing list_constraints(const ConstraintsOptions& options) {
-  Listing listing{builtin_constraints(), {.device = cpu::cpu_model()}};
+// Those that can veto a pitch of the backend: its own, those of a kind of GPU, and everybody's.
+bool speaks_of(const Constraint& constraint, const std::string& backend) {
+  return backend.empty() || constraint.backend.empty() || constraint.backend.starts_with(backend);
+}
+
+Listing list_all(const ConstraintsOptions& options, Backend backend) {
+  Listing listing{builtin_constraints(), {.device = device_name(backend)}};
   if (!options.ledger_named && !std::filesystem::exists(options.ledger)) return listing;
   const Ledger ledger = open_existing_ledger(options.ledger);
-  listing.context = context_of(ledger);
+  listing.context = context_of(ledger, backend);
   for (Constraint& learned : learned_constraints(ledger)) {
     listing.constraints.push_back(std::move(learned));
   }
+  return listing;
+}
+
+Listing list_constraints(const ConstraintsOptions& options) {
+  Listing listing = list_all(options, resolve_backend(options.backend));
+  std::erase_if(listing.constraints,
+                [&](const Constraint& one) { return !speaks_of(one, options.backend); });
   return listing;
 }
 
@@ -103,6 +119,8 @@ Command add_constraints(CLI::App& app) {
   const auto options = std::make_shared<ConstraintsOptions>();
   CLI::App* command = app.add_subcommand(
       "constraints", "List what vetoes pitches: facts, rules, and what the ledger has learned");
+  add_backend_option(*command, options->backend)
+      ->description("Only those that speak of this backend, as they stand on it");
   add_ledger_option(*command, options->ledger);
   command->add_flag("--json", options->json, "Print one JSON object");
   return {command, [options, command] {

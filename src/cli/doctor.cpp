@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // thresher doctor: what this machine has, what it can do, and how quiet it is.
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -8,14 +7,19 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "bench/openblas.hpp"
+#include "cli/backend_option.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "cli/machine.hpp"
 #include "cli/progress.hpp"
 #include "cli/table.hpp"
 #include "cpu/features.hpp"
+#include "gpu/calibrate.hpp"
+#include "gpu/device_report.hpp"
+#include "gpu/engine/state.hpp"
 #include "referee/sandbox.hpp"
 
 namespace thresher::cli {
@@ -24,24 +28,19 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct DoctorOptions {
+  std::string backend;
   double seconds = 1.5;
   int thread_count = 0;
   bool json = false;
-};
-
-// A shared library that a GPU backend would open.
-struct GpuLibrary {
-  const char* name;
-  std::vector<const char*> files;
-  const char* how_to_get_it;
-  bool found = false;
 };
 
 struct Examination {
   std::string huge_pages;
   std::vector<cpu::Ceilings> ceilings;  // one thread, then all
   const bench::Openblas* openblas = nullptr;
-  std::vector<GpuLibrary> gpu_libraries;
+  std::vector<gpu::ReportLine> gpu;
+  std::string why_no_gpu;                        // empty: the GPU backend works here
+  std::optional<gpu::GpuCeilings> gpu_ceilings;  // where it was measured
   std::vector<referee::Protection> protections;  // of the sandbox that contestants run in
 };
 
@@ -73,21 +72,18 @@ std::string noise_judgement(const std::vector<cpu::Ceilings>& ceilings) {
   return "noisy: other work is running; trust only large differences, or stop it and try again";
 }
 
-std::vector<GpuLibrary> find_gpu_libraries() {
-  std::vector<GpuLibrary> libraries{
-      {"libcuda", {"libcuda.so.1"}, "it comes with the NVIDIA driver"},
-      {"libnvrtc",
-       {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"},
-       "it comes with the CUDA toolkit"}};
-  for (GpuLibrary& library : libraries) {
-    for (const char* file : library.files) {
-      void* handle = dlopen(file, RTLD_LAZY | RTLD_LOCAL);
-      if (handle == nullptr) continue;
-      library.found = true;
-      dlclose(handle);
-    }
-  }
-  return libraries;
+std::vector<gpu::ReportLine> report_on_gpus() {
+  const gpu::DriverLookup& driver = gpu::find_driver();
+  const int version = driver.driver == nullptr ? 0 : gpu::driver_version(*driver.driver);
+  return gpu::device_report(
+      driver, gpu::find_nvrtc(
+                  {.folders = gpu_engine_options().compiler_folders, .driver_version = version}));
+}
+
+gpu::GpuCeilings measure_gpu(double seconds) {
+  const GpuEngine engine(gpu_engine_options());
+  const GpuEngine::State& gpu = engine.state();
+  return gpu::measure_ceilings(gpu.device, gpu.compiler, gpu.cache, seconds);
 }
 
 Examination examine(const DoctorOptions& options) {
@@ -96,15 +92,23 @@ Examination examine(const DoctorOptions& options) {
   std::vector<int> thread_counts{1};
   if (thread_count > 1) thread_counts.push_back(thread_count);
 
+  // Asks for a GPU where the user did, and fails where there is none.
+  const bool on_gpu = resolve_backend(options.backend) == Backend::kGpu;
   Examination found{.huge_pages = huge_page_mode(),
                     .ceilings = {},
                     .openblas = bench::Openblas::find(),
-                    .gpu_libraries = find_gpu_libraries(),
+                    .gpu = report_on_gpus(),
+                    .why_no_gpu = why_no_gpu(gpu_engine_options()),
+                    .gpu_ceilings = {},
                     .protections = referee::probe_protections()};
-  Progress progress(static_cast<std::int64_t>(thread_counts.size()), {});
+  Progress progress(static_cast<std::int64_t>(thread_counts.size() + (on_gpu ? 1 : 0)), {});
   for (const int count : thread_counts) {
     progress.begin_step(fmt::format("measuring with {} threads", count));
     found.ceilings.push_back(cpu::measure_ceilings(best_isa(), count, options.seconds));
+  }
+  if (on_gpu) {
+    progress.begin_step("measuring the GPU");
+    found.gpu_ceilings = measure_gpu(options.seconds);
   }
   return found;
 }
@@ -126,8 +130,13 @@ void print_json(const Examination& found) {
   }
   Json ceilings = Json::array();
   for (const cpu::Ceilings& one : found.ceilings) ceilings.push_back(to_json(one));
-  Json gpu{{"backend", false}};
-  for (const GpuLibrary& library : found.gpu_libraries) gpu[library.name] = library.found;
+  Json gpu{{"usable", found.why_no_gpu.empty()}, {"why_not", found.why_no_gpu}};
+  for (const gpu::ReportLine& line : found.gpu) gpu["found"][line.name] = line.value;
+  if (found.gpu_ceilings) {
+    gpu["ceilings"] = {{"read_gb_per_s", found.gpu_ceilings->read_gb_per_s},
+                       {"fp16_gop_per_s", found.gpu_ceilings->fp16_gop_per_s},
+                       {"bf16_gop_per_s", found.gpu_ceilings->bf16_gop_per_s}};
+  }
   Json sandbox = Json::array();
   for (const referee::Protection& one : found.protections) {
     sandbox.push_back({{"name", one.name}, {"granted", one.ok}, {"why_not", one.why_not}});
@@ -216,11 +225,17 @@ void print_surroundings(const Examination& found) {
   table.add_row({"peers", found.openblas != nullptr ? found.openblas->description()
                                                     : bench::Openblas::how_to_install()});
   add_sandbox(found.protections, table);
-  table.add_row({"GPU", "this version has no GPU backend"});
-  for (const GpuLibrary& library : found.gpu_libraries) {
-    table.add_row({library.name, library.found
-                                     ? std::string("present, for when there is one")
-                                     : fmt::format("not found; {}", library.how_to_get_it)});
+  for (const gpu::ReportLine& line : found.gpu) {
+    table.add_row({line.name, Cell(line.value, line.good ? Tone::kPlain : Tone::kDim)});
+  }
+  const bool usable = found.why_no_gpu.empty();
+  table.add_row(
+      {"GPU backend", usable ? Cell("runs", Tone::kGood) : Cell(found.why_no_gpu, Tone::kDim)});
+  if (found.gpu_ceilings) {
+    table.add_row({"GPU ceilings", fmt::format("read {:.0f} GB/s, fp16 {:.0f} TFLOP/s, bf16 {:.0f}",
+                                               found.gpu_ceilings->read_gb_per_s,
+                                               found.gpu_ceilings->fp16_gop_per_s / 1e3,
+                                               found.gpu_ceilings->bf16_gop_per_s / 1e3)});
   }
   print(table);
 }
@@ -245,6 +260,7 @@ Command add_doctor(CLI::App& app) {
   const auto options = std::make_shared<DoctorOptions>();
   CLI::App* command =
       app.add_subcommand("doctor", "Say what this machine has, what it can do and how quiet it is");
+  add_backend_option(*command, options->backend);
   command->add_option("--seconds", options->seconds, "Time to measure per thread count")
       ->check(CLI::Range(0.05, 600.0))
       ->capture_default_str();

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,9 @@ class GuardedOutputs {
   void* c(std::size_t group_index) const;
   std::int64_t stride_elements(std::size_t group_index) const;
   std::vector<OutputView> views() const;
+
+  // All of it, guards and gaps too, for whoever computes on a copy elsewhere.
+  std::span<std::uint8_t> bytes() const { return {memory_.data(), memory_.bytes()}; }
 
   // Where something was written outside the outputs since the poison, or nothing.
   std::string find_trespass() const;

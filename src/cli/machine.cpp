@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/machine.hpp"
 
+#include "assert.hpp"
 #include "cpu/features.hpp"
+#include "gpu/device.hpp"
 
 namespace thresher::cli {
 
@@ -14,6 +16,22 @@ MachineRates machine_rates(const cpu::Ceilings& ceilings) {
           .nvfp4_gop_per_s = ceilings.integer_gop_per_s,
           .fp16_gop_per_s = ceilings.fma_gflop_per_s,
           .bf16_gop_per_s = has_tiles ? ceilings.integer_gop_per_s : ceilings.fma_gflop_per_s};
+}
+
+MachineRates machine_rates(const gpu::GpuCeilings& ceilings) {
+  // Hopper has no FP4 tensor cores: NVFP4 operands are multiplied as fp16, which holds them
+  // exactly.
+  return {.read_gb_per_s = ceilings.read_gb_per_s,
+          .nvfp4_gop_per_s = ceilings.fp16_gop_per_s,
+          .fp16_gop_per_s = ceilings.fp16_gop_per_s,
+          .bf16_gop_per_s = ceilings.bf16_gop_per_s};
+}
+
+std::string device_name(Backend backend) {
+  if (backend != Backend::kGpu) return cpu::cpu_model();
+  const gpu::DriverLookup& found = gpu::find_driver();
+  THRESHER_ASSERT(found.driver != nullptr);
+  return gpu::device_properties(*found.driver, 0).name;
 }
 
 }  // namespace thresher::cli

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 
+#include "cli/backend_option.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "cli/match_report.hpp"
@@ -21,6 +22,7 @@ struct MatchArguments {
   std::string champion;
   std::string challenger;
   std::vector<std::string> command;
+  std::string backend;
   std::string suite;
   std::vector<std::string> terms;
   thresher::MatchOptions options;
@@ -30,37 +32,60 @@ struct MatchArguments {
 
 constexpr const char* kEnginesChoice = "default";
 
-thresher::Contestant variant_contestant(const std::string& name) {
-  if (name == kEnginesChoice) return {.kind = ContestantKind::kVariant, .name = name};
-  check_variant_names({name});
-  return {.kind = ContestantKind::kVariant, .name = name, .variant = name};
+thresher::Contestant variant_contestant(const std::string& name, Backend backend) {
+  if (name == kEnginesChoice) {
+    return {.kind = ContestantKind::kVariant, .name = name, .backend = backend};
+  }
+  return {.kind = ContestantKind::kVariant, .name = name, .variant = name, .backend = backend};
 }
 
 // A name with one of these endings is a file, everything else a variant.
-thresher::Contestant contestant_from(const std::string& argument) {
-  const std::filesystem::path path = argument;
-  for (const char* ending : {".so", ".c", ".cpp", ".cc", ".cu"}) {
-    if (path.extension() != ending) continue;
-    if (!std::filesystem::exists(path)) {
-      throw UsageError(fmt::format("there is no file {}", path.string()));
-    }
-    return {.kind = ContestantKind::kLibrary,
-            .name = path.stem().string(),
-            .source = path.filename(),
-            .folder = std::filesystem::absolute(path).parent_path()};
-  }
-  return variant_contestant(argument);
+bool is_file(const std::string& argument) {
+  const std::string ending = std::filesystem::path(argument).extension().string();
+  return ending == ".so" || ending == ".c" || ending == ".cpp" || ending == ".cc" ||
+         ending == ".cu";
 }
 
-thresher::Contestant challenger_from(const MatchArguments& arguments) {
+thresher::Contestant contestant_from(const std::string& argument, Backend backend) {
+  if (!is_file(argument)) return variant_contestant(argument, backend);
+  const std::filesystem::path path = argument;
+  if (!std::filesystem::exists(path)) {
+    throw UsageError(fmt::format("there is no file {}", path.string()));
+  }
+  if (path.extension() == ".cu") {
+    throw UsageError(
+        fmt::format("{} has no host code: a pitch has to say how it is launched "
+                    "(docs/pitches.md), and 'thresher round' plays it",
+                    path.string()));
+  }
+  return {.kind = ContestantKind::kLibrary,
+          .name = path.stem().string(),
+          .source = path.filename(),
+          .folder = std::filesystem::absolute(path).parent_path(),
+          .backend = backend};
+}
+
+// That of the variants named, unless --backend says.
+Backend backend_from(const MatchArguments& arguments) {
+  std::vector<std::string> variants;
+  for (const std::string& argument : {arguments.champion, arguments.challenger}) {
+    const bool is_variant = !argument.empty() && argument != kEnginesChoice && !is_file(argument);
+    if (is_variant) variants.push_back(argument);
+  }
+  check_variant_names(variants);
+  return resolve_backend(arguments.backend, variants);
+}
+
+thresher::Contestant challenger_from(const MatchArguments& arguments, Backend backend) {
   if (arguments.command.empty() == arguments.challenger.empty()) {
     throw UsageError("name one challenger: --challenger VARIANT or FILE, or a command after --");
   }
-  if (arguments.command.empty()) return contestant_from(arguments.challenger);
+  if (arguments.command.empty()) return contestant_from(arguments.challenger, backend);
   return {.kind = ContestantKind::kCommand,
           .name = std::filesystem::path(arguments.command.front()).filename().string(),
           .command = arguments.command,
-          .folder = std::filesystem::current_path()};
+          .folder = std::filesystem::current_path(),
+          .backend = backend};
 }
 
 // "speedup=1.02", "regression=0.05" and so on.
@@ -84,8 +109,9 @@ DealTerms terms_from(const std::vector<std::string>& assignments) {
 }
 
 int run_match(const MatchArguments& arguments) {
-  thresher::Match match{.champion = contestant_from(arguments.champion),
-                        .challenger = challenger_from(arguments),
+  const Backend backend = backend_from(arguments);
+  thresher::Match match{.champion = contestant_from(arguments.champion, backend),
+                        .challenger = challenger_from(arguments, backend),
                         .suite = load_named_suite(arguments.suite),
                         .terms = terms_from(arguments.terms),
                         .options = arguments.options};
@@ -115,6 +141,7 @@ Command add_match(CLI::App& app) {
   command->add_option("--challenger", arguments->challenger, "Variant, .c, .cpp or .so file");
   command->add_option("command", arguments->command,
                       "After --: a challenger that speaks the protocol (docs/contestants.md)");
+  add_backend_option(*command, arguments->backend);
   command->add_option("--suite", arguments->suite, "Suite name or .toml file")->required();
   command
       ->add_option("--terms", arguments->terms,

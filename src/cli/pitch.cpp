@@ -9,11 +9,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/backend_option.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "cli/progress.hpp"
 #include "cli/table.hpp"
 #include "referee/match.hpp"
+#include "tank/any_variant.hpp"
 #include "tank/baseline.hpp"
 #include "tank/constraint.hpp"
 
@@ -22,6 +24,7 @@ namespace {
 
 struct PitchOptions {
   std::vector<std::string> files;
+  std::string backend;  // of the season that is asked about; empty: the pitch's own
   bool run = false;
   thresher::MatchOptions match;
   bool json = false;
@@ -47,20 +50,38 @@ std::vector<std::string> faults_of(const std::string& file) {
   }
 }
 
+// What a season on `backend` would say of a pitch for another one; empty: any season.
+std::optional<Veto> veto_by_backend(const Pitch& pitch, const std::string& backend) {
+  if (backend.empty() || pitch.backend == backend) return std::nullopt;
+  return Veto{"backend", fmt::format("a season on backend {} cannot play it: the pitch needs {}",
+                                     backend, pitch.backend)};
+}
+
+Verdict check_by_running(const Pitch& pitch, const Suite& suite, const PitchOptions& options) {
+  resolve_backend(pitch.backend);  // the sentence that says what this machine lacks
+  Progress progress(3);
+  thresher::MatchOptions match = options.match;
+  match.progress = [&](const std::string& step) { progress.begin_step(step); };
+  Verdict verdict = check_contestant(pitch.contestant, suite, match);
+  progress.clear();
+  return verdict;
+}
+
 // Against the baseline, which is the champion of a season that has not begun.
 CheckedPitch check_file(const std::string& file, const PitchOptions& options) {
   CheckedPitch checked{.file = file, .faults = faults_of(file)};
   if (!checked.faults.empty()) return checked;
   Pitch pitch = load_pitch(file);
   const Suite suite = load_suite(pitch.suite);
-  if (pitch.backend == "cpu") pitch.contestant = contestant_against(pitch, cpu_baseline());
-  checked.veto = find_veto(pitch, builtin_constraints(), {.suite = suite.name});
+  if (const std::optional<Backend> backend = engine_of(pitch.backend)) {
+    pitch.contestant = contestant_against(pitch, baseline(*backend));
+  }
+  checked.veto = veto_by_backend(pitch, options.backend);
+  if (!checked.veto) {
+    checked.veto = find_veto(pitch, builtin_constraints(), {.suite = suite.name});
+  }
   if (options.run && !checked.veto) {
-    Progress progress(3);
-    thresher::MatchOptions match = options.match;
-    match.progress = [&](const std::string& step) { progress.begin_step(step); };
-    checked.verdict = check_contestant(pitch.contestant, suite, match);
-    progress.clear();
+    checked.verdict = check_by_running(pitch, suite, options);
   }
   checked.pitch = std::move(pitch);
   return checked;
@@ -82,6 +103,7 @@ std::string describe_contestant(const Pitch& pitch) {
   const Contestant& contestant = pitch.contestant;
   switch (contestant.kind) {
     case ContestantKind::kLibrary:
+    case ContestantKind::kCuda:
       return contestant.source.string();
     case ContestantKind::kCommand:
       return fmt::to_string(fmt::join(contestant.command, " "));
@@ -172,6 +194,7 @@ Command add_pitch(CLI::App& app) {
       "check",
       "Say what a pitch claims and runs, or what it lacks; exit code 1 if it lacks anything");
   check->add_option("files", options->files, "Pitch files")->required();
+  add_backend_option(*check, options->backend)->default_str("each pitch's own");
   check->add_flag("--run", options->run, "Also build it, run it and check that it is right");
   check
       ->add_option("--call-seconds", options->match.call_timeout_seconds,

@@ -96,8 +96,9 @@ void print_wrong_sheets(const Scoreboard& board) {
 }  // namespace
 
 void print_scoreboard(const Scoreboard& board) {
-  fmt::print("Season {}{}{}\n", board.season,
+  fmt::print("Season {}{}{}{}\n", board.season,
              board.suite.empty() ? "" : fmt::format(", suite {}", board.suite),
+             board.device.empty() ? "" : fmt::format(", on {}", board.device),
              board.reported ? " (reported by others, not measured here)" : "");
   print_rows(board);
   if (!board.champion.empty()) fmt::print("\nChampion: {}\n", board.champion);

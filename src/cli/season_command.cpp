@@ -10,18 +10,19 @@
 #include <chrono>
 #include <random>
 
+#include "cli/backend_option.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "cli/ledger_path.hpp"
 #include "cli/machine.hpp"
 #include "cli/scoreboard_report.hpp"
+#include "cli/season_start.hpp"
 #include "cli/selection.hpp"
 #include "cli/terminal.hpp"
-#include "cpu/calibrate.hpp"
 #include "cpu/features.hpp"
 #include "referee/json.hpp"
+#include "tank/any_variant.hpp"
 #include "tank/baseline.hpp"
-#include "tank/time_profile.hpp"
 #include "tank/vote_file.hpp"
 
 namespace thresher::cli {
@@ -29,10 +30,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kCalibrationSeconds = 0.6;
 constexpr double kPilotSeconds = 4;
 constexpr double kPilotShare = 0.25;  // of a season's time
 constexpr std::size_t kLineWidth = 99;
+// What a season is played on when nobody says: milliseconds each on two cores, or what a GPU is
+// for.
+constexpr const char* kCpuSuite = "tank";
+constexpr const char* kGpuSuite = "seeds";
 
 // One line on stderr that changes on a terminal; elsewhere a line now and then.
 class Ticker {
@@ -65,18 +69,20 @@ std::vector<fs::path> pitch_files(const fs::path& folder) {
 }
 
 // The pitches that ship with the project lie in its checkout: here, or above the binary.
-std::vector<fs::path> shipped_pitches() {
+std::vector<fs::path> shipped_pitches(Backend backend) {
+  const fs::path folder = backend == Backend::kGpu ? "pitches/gpu" : "pitches";
   std::error_code error;
   std::vector<fs::path> places{fs::current_path(error)};
-  for (fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
-       folder.has_relative_path(); folder = folder.parent_path()) {
-    places.push_back(folder);
+  for (fs::path place = fs::read_symlink("/proc/self/exe", error).parent_path();
+       place.has_relative_path(); place = place.parent_path()) {
+    places.push_back(place);
   }
   for (const fs::path& place : places) {
-    std::vector<fs::path> files = pitch_files(place / "pitches");
+    std::vector<fs::path> files = pitch_files(place / folder);
     if (!files.empty()) return files;
   }
-  throw UsageError("there is no folder 'pitches' here; name pitch files or their folder");
+  throw UsageError(fmt::format("there is no folder '{}' here; name pitch files or their folder",
+                               folder.string()));
 }
 
 std::vector<Pitch> load_pitches(const std::vector<fs::path>& arguments) {
@@ -122,35 +128,57 @@ void set_matches(SeasonRules& rules, const SeasonOptions& options) {
   rules.pilot_seconds_max = kPilotShare * options.seconds;
 }
 
-Contestant starting_champion(const SeasonOptions& options) {
-  if (options.champion.empty()) return cpu_baseline();
+// What the season is about says where it is played: the pitches that were named, if they agree, or
+// the champion.
+Backend new_backend(const SeasonOptions& options, const std::vector<Pitch>& pitches) {
+  if (!options.champion.empty()) return resolve_backend(options.backend, {options.champion});
+  std::string word = options.backend;
+  const bool agree = std::all_of(pitches.begin(), pitches.end(), [&](const Pitch& pitch) {
+    return pitch.backend == pitches.front().backend;
+  });
+  if (word.empty() && agree && !pitches.empty() && engine_of(pitches.front().backend)) {
+    word = pitches.front().backend;
+  }
+  return resolve_backend(word);
+}
+
+Contestant starting_champion(const SeasonOptions& options, Backend backend) {
+  if (options.champion.empty()) return baseline(backend);
   check_variant_names({options.champion});
-  return {.kind = ContestantKind::kVariant, .name = options.champion, .variant = options.champion};
+  return {.kind = ContestantKind::kVariant,
+          .name = options.champion,
+          .variant = options.champion,
+          .backend = backend};
+}
+
+std::string suite_argument(const SeasonOptions& options, Backend backend) {
+  if (!options.suite.empty()) return options.suite;
+  return backend == Backend::kGpu ? kGpuSuite : kCpuSuite;
 }
 
 void start_here(const SeasonOptions& options, SeasonSetup& setup) {
   SeasonRules& rules = setup.rules;
-  rules.suite = load_named_suite(options.suite);
+  rules.backend = new_backend(options, setup.pitches);
+  const std::string suite = suite_argument(options, rules.backend);
+  rules.suite = load_named_suite(suite);
   rules.rubric = rubric_by_name(options.rubric);
   rules.match.thread_count =
       options.thread_count > 0 ? options.thread_count : cpu::usable_core_count();
-  setup.champion = starting_champion(options);
-  setup.rates = machine_rates(
-      cpu::measure_ceilings(best_isa(), rules.match.thread_count, kCalibrationSeconds));
-  for (const ProblemProfile& one :
-       profile(rules.suite, setup.champion.variant, rules.match.thread_count, setup.rates)) {
-    setup.champion_us[one.problem] = one.us;
-  }
+  setup.champion = starting_champion(options, rules.backend);
   setup.seed = options.seed != 0 ? options.seed : std::random_device{}();
-  setup.environment = {{"cpu", cpu::cpu_model()},
-                       {"cores", cpu::usable_core_count()},
-                       {"version", THRESHER_VERSION},
-                       {"suite_argument", options.suite}};
+  setup.environment = {{"version", THRESHER_VERSION}, {"suite_argument", suite}};
+  measure_device(setup);
 }
 
 // The rules of a season are those it was started with.
-void go_on(const SeasonRecord& record, SeasonSetup& setup) {
+void go_on(const SeasonOptions& options, const SeasonRecord& record, SeasonSetup& setup) {
   const nlohmann::json& start = record.start;
+  const std::string backend = start.at("backend");
+  if (!options.backend.empty() && options.backend != backend) {
+    throw UsageError(fmt::format("season '{}' is played on backend {}; leave --backend out",
+                                 setup.rules.season, backend));
+  }
+  setup.rules.backend = resolve_backend(backend);
   setup.rules.suite =
       load_named_suite(start.at("environment").value("suite_argument", start.at("suite")));
   setup.rules.rubric = start.at("rubric").get<Rubric>();
@@ -158,25 +186,14 @@ void go_on(const SeasonRecord& record, SeasonSetup& setup) {
   setup.rules.match.thread_count = start.at("threads");
 }
 
-std::vector<std::string> findings_on(const Contestant& champion, const SeasonSetup& setup,
-                                     const MachineRates& rates) {
-  if (champion.kind != ContestantKind::kVariant) {
-    return {fmt::format("'{}' is foreign code: its time cannot be taken apart from here",
-                        champion.name)};
-  }
-  const int threads = setup.rules.match.thread_count;
-  std::vector<std::string> findings;
-  for (const ProblemProfile& one : profile(setup.rules.suite, champion.variant, threads, rates)) {
-    findings.push_back(finding(one, threads));
-  }
-  return findings;
-}
-
 }  // namespace
 
 void add_season_options(CLI::App& command, SeasonOptions& options) {
   command.add_option("--votes", options.votes, "Ballots of people or agents, a .toml file each");
-  command.add_option("--suite", options.suite, "Suite name or .toml file")->capture_default_str();
+  command.add_option("--suite", options.suite, "Suite name or .toml file")
+      ->default_str(fmt::format("{}, on a GPU {}", kCpuSuite, kGpuSuite));
+  add_backend_option(command, options.backend)
+      ->default_str("that of the pitches named, else gpu where there is a usable one");
   command.add_option("--season", options.season, "Its name; one that is unfinished goes on")
       ->default_str("today's date and a letter");
   command.add_option("--rubric", options.rubric, "What scores weigh")
@@ -202,18 +219,20 @@ void add_season_options(CLI::App& command, SeasonOptions& options) {
 SeasonSetup make_setup(const SeasonOptions& options, const Ledger& ledger) {
   SeasonSetup setup;
   setup.rules.season = season_name(options, ledger);
-  setup.rules.device = cpu::cpu_model();
+  setup.pitches = load_pitches(options.pitches);
   const SeasonRecord record = read_season(ledger, setup.rules.season);
   if (record.has_started) {
-    go_on(record, setup);
+    go_on(options, record, setup);
   } else {
     if (options.resume) {
       throw UsageError(fmt::format("there is no season '{}' to go on with", options.season));
     }
     start_here(options, setup);
   }
-  const bool needs_pitches = record.pitches.empty() && options.pitches.empty();
-  setup.pitches = load_pitches(needs_pitches ? shipped_pitches() : options.pitches);
+  setup.rules.device = device_name(setup.rules.backend);
+  if (record.pitches.empty() && options.pitches.empty()) {
+    setup.pitches = load_pitches(shipped_pitches(setup.rules.backend));
+  }
   for (const fs::path& file : options.votes) {
     for (Ballot& ballot : load_votes(file, setup.rules.rubric)) {
       setup.votes.push_back(std::move(ballot));
@@ -233,7 +252,8 @@ int play(const SeasonOptions& options, Ledger& ledger, const SeasonSetup& setup)
         .hash = contestant_hash,
         .research =
             [&](const Contestant& champion) {
-              return findings_on(champion, setup, read_season(ledger, setup.rules.season).rates);
+              return findings_on(champion, setup.rules,
+                                 read_season(ledger, setup.rules.season).rates);
             },
         .seconds_now =
             [&] {

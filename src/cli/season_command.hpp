@@ -18,8 +18,9 @@ namespace thresher::cli {
 struct SeasonOptions {
   std::vector<std::filesystem::path> pitches;
   std::vector<std::filesystem::path> votes;
-  std::string suite = "tank";
-  std::string season;  // empty: a new name
+  std::string backend;  // empty: what the pitches need, or what this machine has
+  std::string suite;    // empty: the backend's own
+  std::string season;   // empty: a new name
   std::string rubric = kDefaultRubric;
   std::string champion;  // empty: the baseline
   double seconds = 180;

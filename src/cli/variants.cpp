@@ -1,25 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// thresher variants: every named variant, and whether it can run here.
+// thresher variants: every named variant of a backend, and whether it can run here.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/backend_option.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "cli/table.hpp"
 #include "cpu/variant.hpp"
+#include "gpu/variant.hpp"
 
 namespace thresher::cli {
 namespace {
 
-struct Listed {
-  std::string name;
-  std::string missing;  // features this machine lacks for it
+struct VariantsOptions {
+  std::string backend;
+  bool json = false;
 };
 
-std::vector<Listed> list_variants() {
+struct Listed {
+  std::string name;
+  std::string missing;  // what this machine lacks for it
+};
+
+std::vector<Listed> list_cpu_variants() {
   std::vector<Listed> listed;
   for (const cpu::Isa isa : cpu::kAllIsas) {
     const std::string missing = cpu::missing_features(isa);
@@ -30,10 +37,27 @@ std::vector<Listed> list_variants() {
   return listed;
 }
 
+std::vector<Listed> list_gpu_variants(const std::string& missing) {
+  std::vector<Listed> listed;
+  for (const gpu::Variant& variant : gpu::named_variants()) {
+    listed.push_back({gpu::name(variant), missing});
+  }
+  return listed;
+}
+
+// Names are worth knowing without a GPU too: who writes a pitch need not have one.
+std::vector<Listed> list_variants(const std::string& backend) {
+  if (backend == to_string(Backend::kCpu)) return list_cpu_variants();
+  const std::string missing = why_no_gpu(gpu_engine_options());
+  const bool wants_gpu = backend == to_string(Backend::kGpu) || missing.empty();
+  return wants_gpu ? list_gpu_variants(missing) : list_cpu_variants();
+}
+
 int print_json(const std::vector<Listed>& listed) {
   nlohmann::ordered_json variants = nlohmann::ordered_json::array();
   for (const Listed& variant : listed) {
     variants.push_back({{"variant", variant.name},
+                        {"backend", to_string(backend_of_variant(variant.name))},
                         {"runs", variant.missing.empty()},
                         {"missing", variant.missing}});
   }
@@ -41,26 +65,35 @@ int print_json(const std::vector<Listed>& listed) {
   return kExitOk;
 }
 
+Cell state_of(const Listed& variant) {
+  if (variant.missing.empty()) return Cell("runs", Tone::kGood);
+  const bool is_gpu = backend_of_variant(variant.name) == Backend::kGpu;
+  return Cell(is_gpu ? "needs a GPU" : "this CPU lacks " + variant.missing, Tone::kDim);
+}
+
 int print_table(const std::vector<Listed>& listed) {
   Table table({{"variant"}, {"here"}});
-  for (const Listed& variant : listed) {
-    const bool runs = variant.missing.empty();
-    table.add_row({variant.name, runs ? Cell("runs", Tone::kGood)
-                                      : Cell("this CPU lacks " + variant.missing, Tone::kDim)});
-  }
+  for (const Listed& variant : listed) table.add_row({variant.name, state_of(variant)});
   print(table);
+  const Listed& last = listed.back();
+  if (!last.missing.empty() && backend_of_variant(last.name) == Backend::kGpu) {
+    fmt::print("\n{}\n", last.missing);
+  }
   return kExitOk;
 }
 
 }  // namespace
 
 Command add_variants(CLI::App& app) {
-  const auto json = std::make_shared<bool>(false);
+  const auto options = std::make_shared<VariantsOptions>();
   CLI::App* command =
       app.add_subcommand("variants", "List named variants and whether this machine runs them");
-  command->add_flag("--json", *json, "Print one JSON object");
-  return {command,
-          [json] { return *json ? print_json(list_variants()) : print_table(list_variants()); }};
+  add_backend_option(*command, options->backend);
+  command->add_flag("--json", options->json, "Print one JSON object");
+  return {command, [options] {
+            const std::vector<Listed> listed = list_variants(options->backend);
+            return options->json ? print_json(listed) : print_table(listed);
+          }};
 }
 
 }  // namespace thresher::cli

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "cpu/variant.hpp"
 #include "gemm/random.hpp"
 #include "thresher/error.hpp"
 
@@ -27,12 +26,6 @@ std::int64_t sample_count_of(const Problem& problem, std::int64_t oracle_steps_m
     k_max = std::max(k_max, group.k);
   }
   return steps <= oracle_steps_max ? 0 : std::max<std::int64_t>(1, oracle_steps_max / k_max);
-}
-
-std::string twin_set(const Problem& problem, const std::string& variant) {
-  const bool is_integer = problem.activations == Activations::kNvfp4 &&
-                          cpu::variant_from_name(variant).isa != cpu::Isa::kAmx;
-  return is_integer ? "integer" : variant;
 }
 
 std::string describe(const Conformance& conformance) {
@@ -57,8 +50,7 @@ VerifyCase::VerifyCase(const Problem& problem, const Inputs& inputs, CaseOptions
       outputs_(problem, layout_of(options.seed)) {}
 
 Finding VerifyCase::check(const Runner& runner, const RunProblem& run) {
-  const std::string name = fmt::format("{} {}", runner.variant, runner.thread_count);
-  outputs_.poison(named_seed(options_.seed, name));
+  outputs_.poison(named_seed(options_.seed, runner.name()));
   try {
     run(outputs_);
     if (std::string trespass = outputs_.find_trespass(); !trespass.empty()) {
@@ -109,7 +101,7 @@ std::size_t VerifyCase::check_bits() {
 
 Finding VerifyCase::compare_with_twin(const Runner& runner, std::size_t checked_index) {
   const auto [first, is_new] =
-      first_twins_.emplace(twin_set(problem_, runner.variant), FirstTwin{runner, checked_index});
+      first_twins_.emplace(runner.twin_set, FirstTwin{runner, checked_index});
   const FirstTwin& twin = first->second;
   if (is_new || twin.checked_index == checked_index) return {};
 
@@ -118,9 +110,8 @@ Finding VerifyCase::compare_with_twin(const Runner& runner, std::size_t checked_
   const auto difference = std::mismatch(bits.begin(), bits.end(), twin_bits.begin()).first;
   const auto element_index = static_cast<std::size_t>(difference - bits.begin()) /
                              static_cast<std::size_t>(bytes_per_element(problem_.output));
-  Finding finding =
-      failure(fmt::format("not the bits of {} with {} threads, first at {}", twin.runner.variant,
-                          twin.runner.thread_count, outputs_.describe_element(element_index)));
+  Finding finding = failure(fmt::format("not the bits of {}, first at {}", twin.runner.name(),
+                                        outputs_.describe_element(element_index)));
   finding.twin = twin.runner;
   return finding;
 }

@@ -2,9 +2,7 @@
 // One case of verify: a problem with its inputs, computed by many variants and thread counts.
 //
 // Every run starts from poisoned outputs and must write all of them and nothing else, obey the
-// arithmetic contract, and agree bit for bit with its twins: the same variant with other thread
-// counts, and for NVFP4 activations every variant whose body sums exact integers in the same order,
-// which is all of them but AMX's.
+// arithmetic contract, and agree bit for bit with its twins, as its backend knows them.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +20,13 @@
 
 namespace thresher::cli {
 
+// A variant, and in which of several ways it runs.
 struct Runner {
   std::string variant;
-  int thread_count = 1;
+  std::string way;       // "2 threads"
+  std::string twin_set;  // all runners of a set must produce the same bits
+
+  std::string name() const { return variant + ", " + way; }
 };
 
 // Computes the problem into the outputs it is given.

@@ -14,25 +14,36 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Thread counts are the one way to run that has an option; other backends run all of theirs.
+std::string repeat_argument(const std::string& way) {
+  const std::size_t space = way.find(" thread");
+  return space == std::string::npos ? "" : " --threads " + way.substr(0, space);
+}
+
 // A broken kernel fails everywhere; the first cases tell as much as all of them.
 constexpr std::size_t kFailuresShownMax = 10;
 
 }  // namespace
 
 std::string repeat_command(const Failure& failure) {
-  std::string command = fmt::format("thresher verify --suite {} --problem {} --family {} --seed {}",
-                                    shell_quoted(failure.suite_argument), failure.problem,
-                                    failure.family, failure.seed);
+  std::string command =
+      fmt::format("thresher verify --backend {} --suite {} --problem {} --family {} --seed {}",
+                  to_string(failure.backend), shell_quoted(failure.suite_argument), failure.problem,
+                  failure.family, failure.seed);
   std::vector<std::string> variants{failure.runner.variant};
-  std::vector<int> thread_counts{failure.runner.thread_count};
+  std::vector<std::string> ways{failure.runner.way};
   if (failure.finding.twin) {
     // The twin first: its bits are the ones that the runner missed.
     variants.insert(variants.begin(), failure.finding.twin->variant);
-    thread_counts.insert(thread_counts.begin(), failure.finding.twin->thread_count);
+    ways.insert(ways.begin(), failure.finding.twin->way);
   }
   for (const std::string& variant : distinct(variants)) command += " --variant " + variant;
-  for (const int count : distinct(thread_counts)) command += fmt::format(" --threads {}", count);
+  for (const std::string& way : distinct(ways)) command += repeat_argument(way);
   return command;
+}
+
+std::string threads_way(int thread_count) {
+  return fmt::format("{} thread{}", thread_count, thread_count == 1 ? "" : "s");
 }
 
 std::int64_t VerifyReport::Tally::skipped_count() const {
@@ -87,9 +98,9 @@ void VerifyReport::print_tables(std::uint64_t seed) const {
   for (const auto& [reason, count] : reasons) fmt::print("skipped {}: {}\n", count, reason);
   for (std::size_t i = 0; i < std::min(failures_.size(), kFailuresShownMax); ++i) {
     const Failure& failure = failures_[i];
-    fmt::print("\nfailed: {} {}, {} inputs, {}, {} threads\n  {}\n  repeat: {}\n", failure.suite,
-               failure.problem, failure.family, failure.runner.variant, failure.runner.thread_count,
-               failure.finding.what, repeat_command(failure));
+    fmt::print("\nfailed: {} {}, {} inputs, {}\n  {}\n  repeat: {}\n", failure.suite,
+               failure.problem, failure.family, failure.runner.name(), failure.finding.what,
+               repeat_command(failure));
   }
   if (failures_.size() > kFailuresShownMax) {
     fmt::print("\nand {} more; --json lists all of them\n", failures_.size() - kFailuresShownMax);
@@ -114,7 +125,7 @@ void VerifyReport::print_json(std::uint64_t seed) const {
                         {"problem", failure.problem},
                         {"family", failure.family},
                         {"variant", failure.runner.variant},
-                        {"threads", failure.runner.thread_count},
+                        {"way", failure.runner.way},
                         {"what", failure.finding.what},
                         {"repeat", repeat_command(failure)}});
   }

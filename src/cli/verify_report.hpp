@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "cli/verify_case.hpp"
+#include "gemm/backend.hpp"
 
 namespace thresher::cli {
 
 struct Failure {
+  Backend backend = Backend::kCpu;
   std::string suite;
   std::string suite_argument;  // a name or a path
   std::string problem;
@@ -21,6 +23,9 @@ struct Failure {
   Runner runner;
   Finding finding;
 };
+
+// The way of a runner on the CPU: "1 thread", "2 threads".
+std::string threads_way(int thread_count);
 
 // The command that runs this case again, alone but for the twin it disagrees with.
 std::string repeat_command(const Failure& failure);

@@ -3,12 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <limits>
-#include <span>
 
 #include "cpu/body.hpp"
 #include "cpu/plan.hpp"
+#include "gemm/knob_table.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::cpu {
@@ -16,45 +15,12 @@ namespace {
 
 constexpr std::string_view kPrefix = "cpu_";
 
-// One row per knob: how to print it, how to read it, what it takes. Names and messages come from
-// here.
-struct Knob {
-  std::string_view name;
-  std::string_view allowed;
-  std::string (*print)(const Variant&);
-  bool (*read)(std::string_view text, Variant& variant);
-};
-
-bool read_int(std::string_view text, int low, int high, int& out) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return false;
-  if (value < low || value > high) return false;
-  out = value;
-  return true;
-}
-
 // "12x16" as two numbers.
 bool read_pair(std::string_view text, int high, int& first, int& second) {
   const std::size_t cross = text.find('x');
   if (cross == std::string_view::npos) return false;
   return read_int(text.substr(0, cross), 1, high, first) &&
          read_int(text.substr(cross + 1), 1, high, second);
-}
-
-template <class Enum>
-bool read_word(std::string_view text, std::span<const std::string_view> words, Enum& out) {
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (text != words[i]) continue;
-    out = static_cast<Enum>(i);
-    return true;
-  }
-  return false;
-}
-
-template <class Enum>
-std::string word(Enum value, std::span<const std::string_view> words) {
-  return std::string(words[static_cast<std::size_t>(value)]);
 }
 
 // In the order of the enumerators.
@@ -82,7 +48,7 @@ bool read_task(std::string_view text, Variant& v) {
   return read_pair(text, kTaskMax, v.task_rows, v.task_columns) && v.task_columns % 32 == 0;
 }
 
-const Knob kKnobs[] = {
+const Knob<Variant> kKnobs[] = {
     {"decode", "by_rows, direct or panel",
      [](const Variant& v) { return word(v.decode, kDecodeWords); },
      [](std::string_view text, Variant& v) { return read_word(text, kDecodeWords, v.decode); }},
@@ -105,21 +71,7 @@ const Knob kKnobs[] = {
      [](std::string_view text, Variant& v) { return read_word(text, kRolesWords, v.roles); }},
 };
 
-std::string knob_names() {
-  std::string names;
-  for (const Knob& knob : kKnobs) {
-    if (!names.empty()) names += ", ";
-    names += knob.name;
-  }
-  return names;
-}
-
-const Knob& find_knob(std::string_view knob_name) {
-  for (const Knob& knob : kKnobs) {
-    if (knob.name == knob_name) return knob;
-  }
-  throw Error(fmt::format("unknown knob '{}'; knobs are {}", knob_name, knob_names()));
-}
+const KnobTable<Variant> kTable{kKnobs};
 
 Isa isa_from_name(std::string_view variant_text, std::string_view isa_name) {
   std::string known;
@@ -207,56 +159,23 @@ std::int64_t panel_rows_min(Isa isa) {
 }
 
 std::string name(const Variant& variant) {
-  const Variant defaults = default_variant(variant.isa);
-  std::string text = fmt::format("{}{}", kPrefix, to_string(variant.isa));
-  char separator = ':';
-  for (const Knob& knob : kKnobs) {
-    const std::string value = knob.print(variant);
-    if (value == knob.print(defaults)) continue;
-    text += fmt::format("{}{}={}", separator, knob.name, value);
-    separator = ',';
-  }
-  return text;
+  return kTable.name(fmt::format("{}{}", kPrefix, to_string(variant.isa)), variant,
+                     default_variant(variant.isa));
 }
 
 Variant variant_from_name(std::string_view text) {
-  const std::size_t colon = text.find(':');
-  const std::string_view head = text.substr(0, colon);
+  const std::string_view head = text.substr(0, text.find(':'));
   const std::string_view isa_name =
       head.starts_with(kPrefix) ? head.substr(kPrefix.size()) : std::string_view{};
-  Variant variant = default_variant(isa_from_name(text, isa_name));
-  if (colon == std::string_view::npos) return variant;
-  std::string_view rest = text.substr(colon + 1);
-  while (true) {
-    const std::size_t comma = rest.find(',');
-    const std::string_view setting = rest.substr(0, comma);
-    const std::size_t equals = setting.find('=');
-    if (equals == std::string_view::npos) {
-      throw Error(fmt::format("variant '{}': '{}' is not of the form knob=value; knobs are {}",
-                              text, setting, knob_names()));
-    }
-    try {
-      variant = with_knob(variant, setting.substr(0, equals), setting.substr(equals + 1));
-    } catch (const Error& error) {
-      throw Error(fmt::format("variant '{}': {}", text, error.what()));
-    }
-    if (comma == std::string_view::npos) return variant;
-    rest = rest.substr(comma + 1);
-  }
+  return kTable.read(text, default_variant(isa_from_name(text, isa_name)));
 }
 
 std::map<std::string, std::string> knobs_of(const Variant& variant) {
-  std::map<std::string, std::string> knobs;
-  for (const Knob& knob : kKnobs) knobs.emplace(knob.name, knob.print(variant));
-  return knobs;
+  return kTable.values(variant);
 }
 
 Variant with_knob(Variant variant, std::string_view knob_name, std::string_view value) {
-  const Knob& knob = find_knob(knob_name);
-  if (!knob.read(value, variant)) {
-    throw Error(fmt::format("{} = '{}' is not {}", knob.name, value, knob.allowed));
-  }
-  return variant;
+  return kTable.with(variant, knob_name, value);
 }
 
 Support supports(const Variant& variant, const Problem& problem, int thread_count) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/state.hpp"
+#include "gemm/factor.hpp"
 
 namespace thresher {
 namespace {
@@ -65,14 +66,8 @@ void check_output(std::size_t index, const Problem& problem, const GroupOperands
   }
 }
 
-// A factor may not overflow FP32, or sums of zero would become NaN; the margin is for the powers of
-// two that kernels multiply into it.
-constexpr double kFactorMax = 0x1p96;
-
 void check_factor(std::size_t index, const char* name, float alpha, double factor) {
-  if (!std::isfinite(alpha)) fail(index, fmt::format("{} = {} is not finite", name, alpha));
-  if (std::abs(factor) <= kFactorMax) return;
-  fail(index, fmt::format("{} times the global scales = {:.3g} is beyond 2^96", name, factor));
+  if (const std::string why = why_not_factor(name, alpha, factor); !why.empty()) fail(index, why);
 }
 
 void check_factors(std::size_t index, const Problem& problem, const GroupOperands& operands) {

@@ -9,6 +9,8 @@
 namespace thresher::gpu {
 namespace {
 
+constexpr int kMajorWithCache = 13;
+
 void check(const Nvrtc& nvrtc, NvrtcResult result, const char* call, const std::string& name) {
   if (result == kNvrtcSuccess) return;
   throw Error(fmt::format("{}: {} failed: {}", name, call, nvrtc.nvrtcGetErrorString(result)));
@@ -109,7 +111,10 @@ Compilation Compiler::compile(const CompileRequest& request) const {
   }
   const auto start = std::chrono::steady_clock::now();
   Program program(nvrtc_, request);
-  const NvrtcResult result = program.compile(all_options(request));
+  std::vector<std::string> options = all_options(request);
+  // From its own cache the compiler answers without a log, and so without the resource report.
+  if (nvrtc_.major >= kMajorWithCache) options.emplace_back("--no-cache");
+  const NvrtcResult result = program.compile(options);
   std::string log = program.log();
   if (result != kNvrtcSuccess) {
     throw CompileError(

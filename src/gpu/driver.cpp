@@ -43,6 +43,7 @@ void bind_device(Binder& bind, Driver& driver) {
   bind.required(driver.cuDeviceGetName, "cuDeviceGetName");
   bind.required(driver.cuDeviceGetAttribute, "cuDeviceGetAttribute");
   bind.required(driver.cuDeviceTotalMem, "cuDeviceTotalMem_v2");
+  bind.optional(driver.cuDeviceGetPCIBusId, "cuDeviceGetPCIBusId");
   bind.required(driver.cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain");
   bind.required(driver.cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2");
   bind.required(driver.cuCtxSetCurrent, "cuCtxSetCurrent");

@@ -28,6 +28,8 @@ struct Driver {
   cuda::Result (*cuDeviceGetAttribute)(int* value, cuda::DeviceAttribute,
                                        cuda::DeviceHandle) = nullptr;
   cuda::Result (*cuDeviceTotalMem)(std::size_t* bytes, cuda::DeviceHandle) = nullptr;
+  // Null where nobody can tell.
+  cuda::Result (*cuDeviceGetPCIBusId)(char* id, int bytes, cuda::DeviceHandle) = nullptr;
   cuda::Result (*cuDevicePrimaryCtxRetain)(cuda::Context*, cuda::DeviceHandle) = nullptr;
   cuda::Result (*cuDevicePrimaryCtxRelease)(cuda::DeviceHandle) = nullptr;
   cuda::Result (*cuCtxSetCurrent)(cuda::Context) = nullptr;

@@ -3,24 +3,26 @@
 
 namespace thresher::gpu {
 
-Stream::Stream(const Device& device) {
-  const Context& context = *device.context();
+Stream::Stream(const Device& device) : context_(device.context()) {
+  const Context& context = *context_;
   context.make_current();
-  cuda::Stream handle = nullptr;
-  context.check(context.driver().cuStreamCreate(&handle, cuda::kStreamNonBlocking),
+  context.check(context.driver().cuStreamCreate(&handle_, cuda::kStreamNonBlocking),
                 "cuStreamCreate");
-  owned_ = {device.context(), handle};
+  owned_ = {context_, handle_};
 }
+
+Stream::Stream(std::shared_ptr<Context> context, cuda::Stream borrowed)
+    : context_(std::move(context)), handle_(borrowed) {}
 
 void Stream::wait(const Event& event) const {
   context()->make_current();
-  context()->check(owned_.driver().cuStreamWaitEvent(handle(), event.handle(), 0),
+  context()->check(context()->driver().cuStreamWaitEvent(handle(), event.handle(), 0),
                    "cuStreamWaitEvent");
 }
 
 void Stream::synchronize() const {
   context()->make_current();
-  context()->check(owned_.driver().cuStreamSynchronize(handle()), "cuStreamSynchronize");
+  context()->check(context()->driver().cuStreamSynchronize(handle()), "cuStreamSynchronize");
 }
 
 Event::Event(const Device& device, Use use) {

@@ -9,21 +9,26 @@ namespace thresher::gpu {
 
 class Event;
 
-// A queue of work. It does not wait for the default stream, which nothing here uses.
+// A queue of work.
 class Stream {
  public:
+  // Our own. It does not wait for the default stream.
   explicit Stream(const Device& device);
+  // Somebody else's, which must outlive this; null is the default stream.
+  Stream(std::shared_ptr<Context> context, cuda::Stream borrowed);
 
   // Work queued from now on waits for what `event` stood for when it was last recorded.
   void wait(const Event& event) const;
   // Waits for everything queued so far, and throws what went wrong there.
   void synchronize() const;
 
-  cuda::Stream handle() const { return owned_.handle(); }
-  const std::shared_ptr<Context>& context() const { return owned_.context(); }
+  cuda::Stream handle() const { return handle_; }
+  const std::shared_ptr<Context>& context() const { return context_; }
 
  private:
-  Owned<cuda::Stream, &Driver::cuStreamDestroy> owned_;
+  std::shared_ptr<Context> context_;
+  Owned<cuda::Stream, &Driver::cuStreamDestroy> owned_;  // nothing if borrowed
+  cuda::Stream handle_ = nullptr;
 };
 
 // A point in a stream. Events that only order streams are cheaper than events that also tell time.

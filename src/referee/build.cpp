@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "referee/child.hpp"
+#include "referee/build_gpu.hpp"
+#include "referee/compile_step.hpp"
 #include "referee/contestant_header.hpp"
-#include "referee/protocol.hpp"
 #include "referee/scratch.hpp"
 #include "thresher/error.hpp"
 
@@ -17,37 +17,6 @@ namespace thresher::referee {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::size_t kMessageLength = 600;
-
-// A compiler needs more of everything than a contestant.
-constexpr SandboxLimits kCompilerLimits{.cpu_seconds = 120,
-                                        .address_space_bytes = std::int64_t{4} << 30,
-                                        .file_bytes = std::int64_t{512} << 20,
-                                        .open_files = 256,
-                                        .processes = 64};
-
-fs::path source_path(const Contestant& contestant) {
-  const fs::path path = contestant.folder / contestant.source;
-  if (!fs::is_regular_file(path)) {
-    throw Error(
-        fmt::format("contestant '{}': there is no file {}", contestant.name, path.string()));
-  }
-  return fs::absolute(path);
-}
-
-void copy_readable(const fs::path& from, const fs::path& to) {
-  std::error_code error;
-  fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
-  if (!error) {
-    fs::permissions(to, fs::perms::owner_all | fs::perms::group_read | fs::perms::others_read,
-                    error);
-  }
-  if (error) {
-    throw Error(
-        fmt::format("cannot copy {} to {}: {}", from.string(), to.string(), error.message()));
-  }
-}
 
 void write_header(const fs::path& folder) {
   const fs::path path = folder / "thresher" / "contestant.h";
@@ -84,7 +53,6 @@ std::vector<std::string> compiler_command(const Paths& paths, const fs::path& in
 }
 
 std::optional<Fault> compile(const Paths& paths, const BuildOptions& options) {
-  const std::string name = paths.source.filename().string();
   const ScratchFolder include_folder(FolderOwner::kReferee, options.folder);
   const ScratchFolder scratch(FolderOwner::kContestant, options.folder);
   write_header(include_folder.path());
@@ -92,20 +60,9 @@ std::optional<Fault> compile(const Paths& paths, const BuildOptions& options) {
   const Job job{.kind = JobKind::kCommand,
                 .command = compiler_command(paths, include_folder.path(), built),
                 .folder = scratch.path()};
-  Child compiler({.program = options.program,
-                  .order = {.job = job, .limits = kCompilerLimits, .scratch = scratch.path()}});
-  const auto timeout = std::chrono::duration_cast<Clock::duration>(
-      std::chrono::duration<double>(options.timeout_seconds));
-  if (!compiler.wait_for_end(Clock::now() + timeout)) {
-    return invalid(check::kBuild,
-                   fmt::format("{} took more than {} s to compile", name, options.timeout_seconds));
-  }
-  if (!compiler.succeeded()) {
-    const std::string text =
-        compiler.errors().empty() ? compiler.describe_end() : compiler.errors();
-    return invalid(check::kBuild,
-                   fmt::format("{} does not compile: {}", name, printable(text, kMessageLength)));
-  }
+  std::optional<Fault> fault =
+      run_compiler(job, paths.source.filename().string(), scratch.path(), options);
+  if (fault) return fault;
   // Out of the contestant's reach: what was built is what every round runs.
   copy_readable(built, paths.library);
   return std::nullopt;
@@ -115,7 +72,7 @@ BuildResult build_library(const Contestant& contestant, const BuildOptions& opti
   const fs::path source = source_path(contestant);
   const std::string extension = source.extension().string();
   const fs::path library = options.folder / (source.stem().string() + "-contestant.so");
-  BuildResult result{.job = {.kind = JobKind::kLibrary, .library = library}};
+  BuildResult result{.side = {.job = {.kind = JobKind::kLibrary, .library = library}}};
   if (extension == ".so") {
     copy_readable(source, library);
   } else if (extension == ".c" || extension == ".cpp" || extension == ".cc") {
@@ -123,7 +80,8 @@ BuildResult build_library(const Contestant& contestant, const BuildOptions& opti
     copy_readable(source, copied);
     result.fault = compile({copied, source.parent_path(), library}, options);
   } else if (extension == ".cu") {
-    result.fault = invalid(check::kBuild, "CUDA sources need the GPU backend");
+    result.fault =
+        invalid(check::kBuild, "a CUDA source enters by a pitch that says how it is launched");
   } else {
     result.fault = invalid(
         check::kBuild, fmt::format("{} is neither .c, .cpp nor .so", source.filename().string()));
@@ -134,20 +92,17 @@ BuildResult build_library(const Contestant& contestant, const BuildOptions& opti
 }  // namespace
 
 BuildResult build(const Contestant& contestant, const BuildOptions& options) {
-  switch (contestant.kind) {
-    case ContestantKind::kVariant:
-      return {.job = {.kind = JobKind::kVariant, .variant = contestant.variant}};
-    case ContestantKind::kLibrary:
-      return build_library(contestant, options);
-    case ContestantKind::kCommand:
-      break;
-  }
-  if (contestant.command.empty()) {
+  if (contestant.kind == ContestantKind::kCommand && contestant.command.empty()) {
     throw Error(fmt::format("contestant '{}': the command is empty", contestant.name));
   }
-  return {.job = {.kind = JobKind::kCommand,
-                  .command = contestant.command,
-                  .folder = fs::absolute(contestant.folder)}};
+  if (backend_of(contestant) == Backend::kGpu) return build_for_gpu(contestant, options);
+  if (contestant.kind == ContestantKind::kLibrary) return build_library(contestant, options);
+  if (contestant.kind == ContestantKind::kVariant) {
+    return {.side = {.job = {.kind = JobKind::kVariant, .variant = contestant.variant}}};
+  }
+  return {.side = {.job = {.kind = JobKind::kCommand,
+                           .command = contestant.command,
+                           .folder = fs::absolute(contestant.folder)}}};
 }
 
 }  // namespace thresher::referee

@@ -4,26 +4,29 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 
+#include "referee/contest.hpp"
 #include "referee/contestant.hpp"
 #include "referee/fault.hpp"
-#include "referee/job.hpp"
 
 namespace thresher::referee {
 
 struct BuildOptions {
-  std::filesystem::path program;  // the thresher binary; empty means the running one
-  std::filesystem::path folder;   // where libraries are put; contestants may read it
-  double timeout_seconds = 60;    // for the compiler
+  std::filesystem::path program;        // the thresher binary; empty means the running one
+  std::filesystem::path folder;         // where libraries are put; contestants may read it
+  double timeout_seconds = 60;          // for the compiler
+  const RefereeGpu* gpu = nullptr;      // for contestants on one
+  std::span<const Problem> problems{};  // whose kernels are compiled ahead, on a GPU
 };
 
 struct BuildResult {
   std::optional<Fault> fault;
-  Job job;
+  Side side;
 };
 
 // Sources are compiled in the sandbox, because a compiler reads whatever a source includes. Throws
-// Error for what only the operator can mend: no compiler, no such file.
+// Error for what only the operator can mend: no compiler, no such file, no GPU.
 BuildResult build(const Contestant& contestant, const BuildOptions& options);
 
 }  // namespace thresher::referee

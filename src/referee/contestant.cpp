@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // In the order of the enumerators.
-constexpr std::array<std::string_view, 3> kWords = {"variant", "library", "command"};
+constexpr std::array<std::string_view, 4> kWords = {"variant", "library", "command", "cuda"};
 
 std::string hash_of_file(const fs::path& path) {
   std::ifstream stream(path, std::ios::binary);
@@ -35,6 +35,14 @@ const std::string& hash_of_this_program() {
 }  // namespace
 
 std::string_view to_string(ContestantKind kind) { return kWords[static_cast<std::size_t>(kind)]; }
+
+Backend backend_of(const Contestant& contestant) {
+  if (contestant.kind == ContestantKind::kCuda) return Backend::kGpu;
+  if (contestant.kind == ContestantKind::kVariant && !contestant.variant.empty()) {
+    return backend_of_variant(contestant.variant);
+  }
+  return contestant.backend;
+}
 
 std::string contestant_hash(const Contestant& contestant) {
   // Lengths in front, so that no two contestants make the same text.
@@ -57,7 +65,13 @@ std::string contestant_hash(const Contestant& contestant) {
         if (fs::is_regular_file(path)) add(hash_of_file(path));
       }
       break;
+    case ContestantKind::kCuda:
+      add(hash_of_file(contestant.folder / contestant.source));
+      add(to_text(contestant.launches));
+      break;
   }
+  // Left out for the CPU: ledgers hold hashes from before there was another backend.
+  if (backend_of(contestant) != Backend::kCpu) add(to_string(backend_of(contestant)));
   return sha256_hex(text);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of include/thresher/contestant.h, which travels inside the binary so that it can compile
-// contestants wherever it has been copied; cmake/embed_files.cmake writes the table.
+// The texts of include/thresher/contestant.h and contestant.cuh, in this order, which travel inside
+// the binary so that it can compile contestants wherever it has been copied;
+// cmake/embed_files.cmake writes the table.
 #pragma once
 
 namespace thresher {

@@ -26,6 +26,8 @@ inline constexpr const char* kHiddenShapes = "hidden_shapes";  // beyond it on s
 inline constexpr const char* kReplay = "replay";               // right once, wrong when repeated
 inline constexpr const char* kTimedOutput = "timed_output";  // right when checked, wrong when timed
 inline constexpr const char* kLateWrite = "late_write";      // outputs changed after the answer
+inline constexpr const char* kLaunches = "launches";         // more or other launches than planned
+inline constexpr const char* kClock = "clock";               // a time that cannot be
 inline constexpr const char* kSpeedOfLight = "speed_of_light";  // faster than the machine can be
 inline constexpr const char* kTime = "time";                    // the match ran out of time
 }  // namespace check

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
+#include "referee/arm.hpp"
 #include "referee/cases.hpp"
+#include "referee/gpu_arm.hpp"
 #include "referee/values.hpp"
 
 namespace thresher::referee {
@@ -20,15 +22,57 @@ std::vector<Problem> problems_of(const std::vector<Case>& cases) {
   return problems;
 }
 
+// Where a contestant is asked: what its memory is made of.
+class CpuGround {
+ public:
+  using Stage = referee::Stage;
+  using Arm = referee::Arm;
+
+  CpuGround(const std::vector<Case>& cases, const GateOptions&) : problems_(problems_of(cases)) {}
+
+  Stage stage() const { return Stage(problems_, Room::kForOneByOne); }
+  Arm arm(const Job& job, Stage& stage, const ArmOptions& options, std::uint64_t seed) const {
+    return Arm(job, stage, problems_, options, seed);
+  }
+
+ private:
+  const std::vector<Problem> problems_;
+};
+
+class GpuGround {
+ public:
+  using Stage = GpuStage;
+  using Arm = GpuArm;
+
+  GpuGround(const std::vector<Case>& cases, const GateOptions& options) : gpu_(*options.gpu) {
+    // Calls are made one at a time, at one of several places.
+    for (Problem& problem : problems_of(cases)) {
+      entries_.push_back({std::move(problem), {.copy_count = 1, .call_count = kPlaceCount}});
+    }
+  }
+
+  Stage stage() const { return Stage(gpu_.device(), entries_, Room::kForOneByOne); }
+  Arm arm(const Job& job, Stage& stage, const ArmOptions& options, std::uint64_t seed) const {
+    return Arm(job, stage, entries_, options, seed);
+  }
+
+ private:
+  static constexpr int kPlaceCount = 3;
+
+  const RefereeGpu& gpu_;
+  std::vector<GpuEntry> entries_;
+};
+
+template <typename Ground>
 class Gates {
  public:
   Gates(const Job& job, const std::vector<Case>& cases, const GateOptions& options)
       : options_(options),
         cases_(cases),
-        problems_(problems_of(cases)),
+        ground_(cases, options),
         random_(options.seed),
-        stage_(problems_, Room::kForOneByOne),
-        arm_(job, stage_, problems_, options.arm, random_.next()) {}
+        stage_(ground_.stage()),
+        arm_(ground_.arm(job, stage_, options.arm, random_.next())) {}
 
   GateResult pass() {
     GateResult result{.fault = arm_.start()};
@@ -91,10 +135,10 @@ class Gates {
 
   const GateOptions& options_;
   const std::vector<Case>& cases_;
-  const std::vector<Problem> problems_;
+  const Ground ground_;
   Random random_;
-  Stage stage_;
-  Arm arm_;
+  typename Ground::Stage stage_;
+  typename Ground::Arm arm_;
 };
 
 }  // namespace
@@ -105,7 +149,8 @@ GateResult pass_gates(const Job& job, const Suite& suite, const GateOptions& opt
   if (options.scope == Scope::kAll) {
     for (Case& one : correctness_cases(suite, random)) cases.push_back(std::move(one));
   }
-  return Gates(job, cases, options).pass();
+  if (job.backend == Backend::kGpu) return Gates<GpuGround>(job, cases, options).pass();
+  return Gates<CpuGround>(job, cases, options).pass();
 }
 
 }  // namespace thresher::referee

@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "gemm/suite.hpp"
-#include "referee/arm.hpp"
+#include "referee/contestant_process.hpp"
+#include "referee/referee_gpu.hpp"
 
 namespace thresher::referee {
 
@@ -22,6 +23,7 @@ struct GateOptions {
   std::uint64_t seed = 0;
   Clock::time_point deadline = Clock::time_point::max();
   std::function<void(const std::string&)> log;
+  const RefereeGpu* gpu = nullptr;  // for a job on one
 };
 
 struct GateResult {

@@ -49,12 +49,16 @@ void GuardedRegion::for_each_row(Visit visit) const {
   }
 }
 
-void GuardedRegion::poison(std::byte* region, Random& random) {
+std::span<const std::byte> GuardedRegion::draw_poison(Random& random) {
   for (std::size_t i = 0; i < bytes_; i += sizeof(std::uint64_t)) {
     const std::uint64_t word = random.next();
     std::memcpy(poison_.data() + i, &word, sizeof word);
   }
-  std::memcpy(region, poison_.data(), bytes_);
+  return poison_;
+}
+
+void GuardedRegion::poison(std::byte* region, Random& random) {
+  std::memcpy(region, draw_poison(random).data(), bytes_);
 }
 
 std::string GuardedRegion::find_trespass(const std::byte* region) const {

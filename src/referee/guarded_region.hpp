@@ -37,6 +37,8 @@ class GuardedRegion {
     return groups_[group_index].n + shape_.row_gap_elements;
   }
 
+  // New random bytes, for the caller to put there.
+  std::span<const std::byte> draw_poison(Random& random);
   // `region` is where the region lies now, bytes() long.
   void poison(std::byte* region, Random& random);
   // Where something was written outside the outputs since the poison, or nothing.

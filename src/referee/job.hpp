@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "gemm/backend.hpp"
+#include "referee/cuda_launches.hpp"
 #include "referee/sandbox.hpp"
 
 namespace thresher::referee {
@@ -17,14 +19,28 @@ enum class JobKind : std::uint8_t {
   kLibrary,  // serve it with a shared library
   kCommand,  // become another program: a contestant that speaks the protocol itself, or a compiler
   kProbe,    // end at once, having found out what the sandbox gets
+  kCuda,     // serve it with compiled CUDA kernels
+  kCompile,  // compile a CUDA source and end
+};
+
+// What a job needs to know of CUDA.
+struct CudaSetting {
+  int device_index = 0;
+  std::filesystem::path kernel_folder;        // compiled kernels of ours, to read
+  std::vector<std::string> compiler_folders;  // where NVRTC may lie
+  std::string architecture;                   // kCompile: "sm_90a"
+  std::filesystem::path origin;               // kCompile: the folder of what the source includes
+  CudaLaunches launches;                      // kCuda, kCompile
 };
 
 struct Job {
   JobKind kind = JobKind::kProbe;
   std::string variant;               // kVariant; empty: the engine's choice
-  std::filesystem::path library;     // kLibrary
+  std::filesystem::path library;     // kLibrary; kCuda: the cubin; kCompile: the source
   std::vector<std::string> command;  // kCommand
-  std::filesystem::path folder;      // kCommand: where it runs
+  std::filesystem::path folder;      // kCommand: where it runs; kCompile: where the cubin goes
+  Backend backend = Backend::kCpu;   // kGpu: the process uses CUDA
+  CudaSetting cuda;
 };
 
 struct WorkOrder {

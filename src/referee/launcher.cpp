@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "referee/cuda_compile.hpp"
 #include "referee/protocol.hpp"
 #include "referee/worker_main.hpp"
 #include "thresher/error.hpp"
@@ -106,8 +107,8 @@ void volunteer_for_memory_killer() {
   clean_environment(order.scratch);
   const std::size_t known_count = refusals.texts().size();
   forbid_new_privileges(refusals);
-  forbid_writes_outside(order.scratch, refusals);
-  filter_system_calls(!own_process_namespace, refusals);
+  forbid_writes_outside(order.scratch, order.job.backend, refusals);
+  filter_system_calls(!own_process_namespace, order.job.backend, refusals);
   for (std::size_t i = known_count; i < refusals.texts().size(); ++i) {
     report("refused " + refusals.texts()[i]);
   }
@@ -118,6 +119,7 @@ void volunteer_for_memory_killer() {
   }
   report("started");
   close(kControlFd);
+  if (order.job.kind == JobKind::kCompile) _exit(compile_cuda(order.job));
   if (order.job.kind != JobKind::kProbe) serve(order.job);
   _exit(0);
 }
@@ -127,8 +129,8 @@ void volunteer_for_memory_killer() {
 void launch(const WorkOrder& order) {
   die_with_parent(static_cast<pid_t>(order.referee_pid));
   Refusals refusals;
-  enter_namespaces(refusals);
-  set_limits(order.limits, refusals);
+  enter_namespaces(order.job.backend, refusals);
+  set_limits(order.limits, order.job.backend, refusals);
   for (const std::string& refusal : refusals.texts()) report("refused " + refusal);
 
   const bool own_process_namespace = !refusals.contains(layer::kProcessNamespace);

@@ -7,13 +7,16 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
 
 #include "cpu/features.hpp"
+#include "gemm/random.hpp"
 #include "referee/build.hpp"
 #include "referee/gates.hpp"
 #include "referee/light.hpp"
 #include "referee/referee.hpp"
 #include "referee/rounds.hpp"
+#include "referee/scratch.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher {
@@ -40,10 +43,35 @@ void check_suite(const Suite& suite) {
   for (const Problem& problem : suite.problems) thresher::check(problem);
 }
 
+// Who brings host code of its own cannot be asked for the time.
+SampleClock clock_for(const Contestant& contestant) {
+  const bool ours =
+      contestant.kind == ContestantKind::kVariant || contestant.kind == ContestantKind::kCuda;
+  return backend_of(contestant) == Backend::kGpu && ours ? SampleClock::kDevice
+                                                         : SampleClock::kReferee;
+}
+
+// Anything that cannot be timed by the device is timed by the referee, and so is its opponent.
+SampleClock clock_for(const Match& match) {
+  const bool both = clock_for(match.champion) == SampleClock::kDevice &&
+                    clock_for(match.challenger) == SampleClock::kDevice;
+  return both ? SampleClock::kDevice : SampleClock::kReferee;
+}
+
+void check_backends(const Match& match) {
+  const Backend champion = backend_of(match.champion);
+  const Backend challenger = backend_of(match.challenger);
+  if (champion == challenger && champion != Backend::kEmulator) return;
+  throw Error(fmt::format(
+      "the champion '{}' runs on the {}, the challenger '{}' on the {}: a match "
+      "is between two on the CPU or two on a GPU",
+      match.champion.name, to_string(champion), match.challenger.name, to_string(challenger)));
+}
+
 // The gates and the rounds of one match, and what they write down.
 class Referee {
  public:
-  Referee(const Suite& suite, const MatchOptions& options)
+  Referee(const Suite& suite, const MatchOptions& options, Backend backend)
       : suite_(suite),
         options_(options),
         begin_(Clock::now()),
@@ -56,23 +84,31 @@ class Referee {
     arm_.scratch = folder_.path();
     arm_.thread_count = options.thread_count != 0 ? options.thread_count : cpu::usable_core_count();
     arm_.call_timeout_seconds = options.call_timeout_seconds;
+    if (backend == Backend::kGpu) {
+      gpu_.emplace(options.gpu, new_folder().path());
+      note(gpu_->engine().description());
+    }
   }
 
   // True when the contestant may go on; otherwise the verdict stands.
-  bool admit(const Contestant& contestant, Scope scope, Job& job) {
-    BuildResult built =
-        build(contestant, {.program = options_.program, .folder = new_folder().path()});
-    job = std::move(built.job);
+  bool admit(const Contestant& contestant, Scope scope, Side& side) {
+    BuildResult built = build(contestant, {.program = options_.program,
+                                           .folder = new_folder().path(),
+                                           .gpu = gpu(),
+                                           .problems = suite_.problems});
+    side = std::move(built.side);
     std::optional<Fault> fault = std::move(built.fault);
+    arm_.clock = clock_for(contestant);
     if (!fault) {
       note(fmt::format("{}: built", contestant.name));
-      GateResult gates = pass_gates(
-          job, suite_,
-          {.scope = scope,
-           .arm = arm_,
-           .seed = random_.next(),
-           .deadline = deadline_,
-           .log = [&](const std::string& text) { note(contestant.name + ": " + text); }});
+      GateResult gates =
+          pass_gates(side.job, suite_,
+                     {.scope = scope,
+                      .arm = arm_,
+                      .seed = random_.next(),
+                      .deadline = deadline_,
+                      .log = [&](const std::string& text) { note(contestant.name + ": " + text); },
+                      .gpu = gpu()});
       fault = std::move(gates.fault);
       record_.verdict.missing_protections = std::move(gates.refusals);
     }
@@ -81,9 +117,12 @@ class Referee {
     return !fault;
   }
 
-  void play(const Match& match, const Job& champion, const Job& challenger,
+  void play(const Match& match, const Side& champion, const Side& challenger,
             double champion_slowed) {
-    const Light light(arm_.thread_count, options_.cold);
+    const Light light =
+        gpu_ ? Light(gpu_->rates(), options_.cold) : Light(arm_.thread_count, options_.cold);
+    arm_.clock = clock_for(match);
+    if (gpu_) note_clock(match);
     const Contest contest{.suite = suite_,
                           .champion = champion,
                           .challenger = challenger,
@@ -91,10 +130,12 @@ class Referee {
                           .light = light,
                           .blocks_per_problem = options_.blocks_per_problem,
                           .cold = options_.cold,
-                          .champion_slowed_share = champion_slowed};
+                          .champion_slowed_share = champion_slowed,
+                          .gpu = gpu()};
     MatchSamples& samples = record_.samples;
     for (const Problem& problem : suite_.problems) samples.problems.push_back(problem.name);
     samples.slowed_truth = 1 / (1 + kSlowedShare);
+    if (gpu_) note("device before timing: " + gpu_->describe_clocks());
     bool out_of_time = false;
     do {
       Round round = play_round(contest, random_.next(), deadline_);
@@ -104,6 +145,7 @@ class Referee {
       note_round(round);
       samples.rounds.push_back(std::move(round.samples));
     } while (next_step(samples, match.terms, options_.analysis) == Next::kMoreRounds);
+    if (gpu_) note("device after timing: " + gpu_->describe_clocks());
     decide_by_samples(match.terms, out_of_time);
   }
 
@@ -122,6 +164,18 @@ class Referee {
   void note(std::string text) {
     if (options_.progress) options_.progress(text);
     record_.log.push_back(std::move(text));
+  }
+
+  const RefereeGpu* gpu() const { return gpu_ ? &*gpu_ : nullptr; }
+
+  void note_clock(const Match& match) {
+    note(arm_.clock == SampleClock::kDevice
+             ? "clock: events on the device around a batch of calls"
+             : "clock: the referee's, around a batch of calls, because a command takes part");
+    for (const Contestant* one : {&match.champion, &match.challenger}) {
+      if (one->kind != ContestantKind::kCommand) continue;
+      note(fmt::format("{}: a command, its launches cannot be counted", one->name));
+    }
   }
 
   void note_round(const Round& round) {
@@ -164,16 +218,18 @@ class Referee {
   Random random_{0};
   ArmOptions arm_;
   MatchRecord record_;
+  std::optional<RefereeGpu> gpu_;
 };
 
 }  // namespace
 
 MatchRecord referee::judge_with_gain(const Match& match, double champion_slowed_share) {
-  Referee referee(match.suite, match.options);
+  check_backends(match);
+  Referee referee(match.suite, match.options, backend_of(match.champion));
   referee.record().champion_hash = contestant_hash(match.champion);
   referee.record().challenger_hash = contestant_hash(match.challenger);
-  Job champion;
-  Job challenger;
+  Side champion;
+  Side challenger;
   if (!referee.admit(match.challenger, Scope::kAll, challenger)) return referee.finish();
   std::vector<std::string> missing = referee.record().verdict.missing_protections;
   if (!referee.admit(match.champion, Scope::kSmoke, champion)) {
@@ -189,9 +245,9 @@ MatchRecord judge(const Match& match) { return judge_with_gain(match, 0); }
 
 Verdict check_contestant(const Contestant& contestant, const Suite& suite,
                          const MatchOptions& options) {
-  Referee referee(suite, options);
-  Job job;
-  if (!referee.admit(contestant, Scope::kAll, job)) return referee.finish().verdict;
+  Referee referee(suite, options, backend_of(contestant));
+  Side side;
+  if (!referee.admit(contestant, Scope::kAll, side)) return referee.finish().verdict;
   Verdict verdict = referee.finish().verdict;
   verdict.kind = VerdictKind::kAccepted;
   verdict.check = "gates";

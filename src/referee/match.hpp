@@ -13,6 +13,7 @@
 #include "referee/contestant.hpp"
 #include "referee/samples.hpp"
 #include "referee/verdict.hpp"
+#include "thresher/gpu.hpp"
 
 namespace thresher {
 
@@ -24,6 +25,7 @@ struct MatchOptions {
   bool cold = true;                  // evict caches before every timed call
   std::uint64_t seed = 0;            // 0: drawn from the kernel; recorded either way
   AnalysisOptions analysis;
+  GpuEngineOptions gpu;  // for a match on a GPU
   // The thresher binary whose `worker` command runs contestants; empty: the running one. Programs
   // that are not thresher themselves, such as tests, have to say.
   std::filesystem::path program;
@@ -31,6 +33,7 @@ struct MatchOptions {
   std::function<void(const std::string&)> progress;
 };
 
+// Both contestants must be of one backend.
 struct Match {
   Contestant champion;
   Contestant challenger;

@@ -2,6 +2,7 @@
 #include "referee/protocol.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -48,7 +49,20 @@ class Words {
     }
   }
 
-  bool all_taken() const { return !failed_ && index_ == words_.size(); }
+  DeviceHandle handle() {
+    const std::string_view word = next();
+    DeviceHandle bytes = {};
+    if (word.size() != 2 * bytes.size()) fail();
+    for (std::size_t i = 0; i < bytes.size() && !failed_; ++i) {
+      const char* digits = word.data() + 2 * i;
+      const auto [end, error] = std::from_chars(digits, digits + 2, bytes[i], 16);
+      if (error != std::errc{} || end != digits + 2) fail();
+    }
+    return bytes;
+  }
+
+  bool has_more() const { return index_ < words_.size(); }
+  bool all_taken() const { return !failed_ && !has_more(); }
 
  private:
   std::string_view fail() {
@@ -82,6 +96,15 @@ std::string to_line(const Request& request) {
                          request.group_count, request.table_offset, request.token);
     case RequestKind::kRun:
       return fmt::format("run {} {} {:x}\n", request.id, request.table_offset, request.token);
+    case RequestKind::kDevice:
+      return fmt::format("device {} {:02x} {} {:02x} {} {:x}\n", request.device_index,
+                         fmt::join(request.input_handle, ""), request.input_bytes,
+                         fmt::join(request.output_handle, ""), request.output_bytes, request.token);
+    case RequestKind::kBatch:
+      return fmt::format("batch {} {} {:x}\n", request.call_count, request.table_offset,
+                         request.token);
+    case RequestKind::kGo:
+      return fmt::format("go {} {:x}\n", request.delay_ns, request.token);
     case RequestKind::kRelease:
       return fmt::format("release {}\n", request.id);
     case RequestKind::kQuit:
@@ -114,6 +137,23 @@ std::optional<Request> parse_request(std::string_view line) {
     request.id = words.number<std::int64_t>();
     request.table_offset = words.number<std::int64_t>();
     request.token = words.number<std::uint64_t>(16);
+  } else if (verb == "device") {
+    request.kind = RequestKind::kDevice;
+    request.device_index = words.number<int>();
+    request.input_handle = words.handle();
+    request.input_bytes = words.number<std::int64_t>();
+    request.output_handle = words.handle();
+    request.output_bytes = words.number<std::int64_t>();
+    request.token = words.number<std::uint64_t>(16);
+  } else if (verb == "batch") {
+    request.kind = RequestKind::kBatch;
+    request.call_count = words.number<std::int64_t>();
+    request.table_offset = words.number<std::int64_t>();
+    request.token = words.number<std::uint64_t>(16);
+  } else if (verb == "go") {
+    request.kind = RequestKind::kGo;
+    request.delay_ns = words.number<std::int64_t>();
+    request.token = words.number<std::uint64_t>(16);
   } else if (verb == "release") {
     request.kind = RequestKind::kRelease;
     request.id = words.number<std::int64_t>();
@@ -128,7 +168,9 @@ std::string to_line(const Reply& reply) {
     case ReplyKind::kHello:
       return fmt::format("hello {}\n", reply.version);
     case ReplyKind::kDone:
-      return fmt::format("done {:x}\n", reply.token);
+      if (!reply.report) return fmt::format("done {:x}\n", reply.token);
+      return fmt::format("done {:x} {} {} {}\n", reply.token, reply.report->ns,
+                         reply.report->kernel_count, reply.report->graph_count);
     case ReplyKind::kUnsupported:
       return fmt::format("unsupported {}\n", printable(reply.text));
     case ReplyKind::kError:
@@ -157,6 +199,11 @@ std::optional<Reply> parse_reply(std::string_view line) {
   } else if (verb == "done") {
     reply.kind = ReplyKind::kDone;
     reply.token = words.number<std::uint64_t>(16);
+    if (words.has_more()) {
+      reply.report = BatchReport{.ns = words.number<std::int64_t>(),
+                                 .kernel_count = words.number<std::int64_t>(),
+                                 .graph_count = words.number<std::int64_t>()};
+    }
   } else {
     return std::nullopt;
   }

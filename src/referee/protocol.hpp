@@ -9,9 +9,20 @@
 //           <group count> <table offset> <token>         | error <text>
 //   run <id> <table offset> <token>                    done <token> | error <text>
 //   release <id>                                       (nothing)
+//
+// A contestant on a GPU is told where device memory is, and runs batches of calls instead. It binds
+// them while it has their addresses but not yet their values, and computes them when told to go:
+//
+//   device <index> <input handle> <input bytes>        done <token> | error <text>
+//          <output handle> <output bytes> <token>
+//   batch <count> <list offset> <token>                done <token> | error <text>
+//   go <delay ns> <token>                              done <token> <ns> <kernels> <graphs>
+//                                                        | done <token> | error <text>
+//
 //   quit                                               (ends)
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -58,22 +69,46 @@ struct CallRecord {
 };
 static_assert(sizeof(CallRecord) == 48);
 
-enum class RequestKind : std::uint8_t { kHello, kPrepare, kRun, kRelease, kQuit };
+// One call of a batch: the prepared problem, and where its table of CallRecords lies.
+struct BatchRecord {
+  std::int64_t id = 0;
+  std::int64_t table_offset = 0;
+};
+static_assert(sizeof(BatchRecord) == 16);
+
+// By which another process maps device memory; written as hexadecimal digits.
+using DeviceHandle = std::array<std::uint8_t, 64>;
+
+enum class RequestKind : std::uint8_t {
+  kHello,
+  kDevice,
+  kPrepare,
+  kRun,
+  kBatch,
+  kGo,
+  kRelease,
+  kQuit
+};
 
 // What the referee says; only the fields of its kind mean something.
 struct Request {
   RequestKind kind = RequestKind::kQuit;
-  int version = kProtocolVersion;  // kHello
-  std::int64_t input_bytes = 0;    // kHello
-  std::int64_t output_bytes = 0;   // kHello
-  int thread_count = 1;            // kHello
-  std::int64_t id = 0;             // kPrepare, kRun, kRelease
-  Op op = Op::kGemm;               // kPrepare
-  Activations activations = {};    // kPrepare
-  Output output = {};              // kPrepare
-  std::int64_t group_count = 0;    // kPrepare
-  std::int64_t table_offset = 0;   // kPrepare, kRun
-  std::uint64_t token = 0;         // kPrepare, kRun
+  int version = kProtocolVersion;   // kHello
+  std::int64_t input_bytes = 0;     // kHello, kDevice
+  std::int64_t output_bytes = 0;    // kHello, kDevice
+  int thread_count = 1;             // kHello
+  int device_index = 0;             // kDevice
+  DeviceHandle input_handle = {};   // kDevice
+  DeviceHandle output_handle = {};  // kDevice
+  std::int64_t id = 0;              // kPrepare, kRun, kRelease
+  Op op = Op::kGemm;                // kPrepare
+  Activations activations = {};     // kPrepare
+  Output output = {};               // kPrepare
+  std::int64_t group_count = 0;     // kPrepare
+  std::int64_t table_offset = 0;    // kPrepare, kRun; kBatch: of the BatchRecords
+  std::int64_t call_count = 0;      // kBatch
+  std::int64_t delay_ns = 0;        // kGo: for the device to idle, on the clock
+  std::uint64_t token = 0;          // all that are answered with kDone
 
   bool operator==(const Request&) const = default;
 };
@@ -85,11 +120,21 @@ std::optional<Request> parse_request(std::string_view line);
 
 enum class ReplyKind : std::uint8_t { kHello, kDone, kUnsupported, kError };
 
+// What our own worker tells of a batch.
+struct BatchReport {
+  std::int64_t ns = 0;  // on the device, between events around all calls
+  std::int64_t kernel_count = 0;
+  std::int64_t graph_count = 0;
+
+  bool operator==(const BatchReport&) const = default;
+};
+
 struct Reply {
   ReplyKind kind = ReplyKind::kError;
-  std::int64_t version = 0;  // kHello
-  std::uint64_t token = 0;   // kDone
-  std::string text;          // kUnsupported, kError: printable, at most kReplyTextMax characters
+  std::int64_t version = 0;           // kHello
+  std::uint64_t token = 0;            // kDone
+  std::optional<BatchReport> report;  // kDone, to kGo
+  std::string text;  // kUnsupported, kError: printable, at most kReplyTextMax characters
 
   bool operator==(const Reply&) const = default;
 };

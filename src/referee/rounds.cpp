@@ -6,24 +6,14 @@
 #include <algorithm>
 #include <array>
 
-#include "referee/eviction.hpp"
-#include "referee/values.hpp"
+#include "referee/course_cpu.hpp"
+#include "referee/course_gpu.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::referee {
 namespace {
 
 constexpr int kWarmUpCalls = 2;
-// A kernel that takes its time to wake a process, or a host that takes a core away, spoils a short
-// call by far more than its length. Of a problem with short calls a sample is the median of
-// several: an odd number, enough to fill this time, and not too many.
-constexpr double kSampleNs = 15e6;
-constexpr int kCallsPerSampleMax = 5;
-
-std::size_t calls_per_sample(double call_ns) {
-  const int wanted = static_cast<int>(std::min<double>(kCallsPerSampleMax, kSampleNs / call_ns));
-  return static_cast<std::size_t>(std::max(1, wanted - (wanted + 1) % 2));
-}
 
 enum class Pairing : std::uint8_t { kMatch, kSame, kSlowed };
 
@@ -49,20 +39,17 @@ std::vector<PlannedBlock> plan_blocks(const Contest& contest, Random& random) {
   return blocks;
 }
 
+// The course says what is run on and how a sample is taken: CpuCourse or GpuCourse.
+template <typename Course>
 class RoundPlay {
  public:
   RoundPlay(const Contest& contest, std::uint64_t seed)
       : contest_(contest),
         random_(seed),
-        stage_(contest.suite.problems, Room::kForAll),
-        champion_(arm(contest.champion)),
-        copy_(arm(contest.champion)),
-        challenger_(arm(contest.challenger)) {
-    for (const Problem& problem : contest.suite.problems) {
-      staged_.push_back(
-          stage_.put(problem, make_inputs(problem, InputFamily::kNatural, random_.next())));
-    }
-  }
+        course_(contest, random_),
+        champion_(course_.arm(contest.champion)),
+        copy_(course_.arm(contest.champion)),
+        challenger_(course_.arm(contest.challenger)) {}
 
   Round play(Clock::time_point deadline) {
     get_ready();
@@ -77,9 +64,7 @@ class RoundPlay {
   }
 
  private:
-  Arm arm(const Job& job) {
-    return Arm(job, stage_, contest_.suite.problems, contest_.arm, random_.next());
-  }
+  using Arm = typename Course::Arm;
 
   // A fault of the challenger ends the round, one of the champion the match.
   void hold(Arm& arm, std::optional<Fault> fault) {
@@ -96,19 +81,25 @@ class RoundPlay {
     for (std::size_t i = arms.size(); i > 1; --i) std::swap(arms[i - 1], arms[random_.below(i)]);
     for (Arm* arm : arms) {
       hold(*arm, arm->start());
-      for (const StagedProblem& staged : staged_) {
-        if (!round_.fault) hold(*arm, arm->prepare(staged));
-      }
+      if (!round_.fault) hold(*arm, course_.prepare(*arm));
     }
     round_.champion_prepare_seconds = champion_.prepare_seconds();
     round_.challenger_prepare_seconds = challenger_.prepare_seconds();
-    for (StagedProblem& staged : staged_) {
-      double champion_ns = 0;
-      for (int i = 0; i < kWarmUpCalls; ++i) {
-        for (Arm* arm : {&challenger_, &copy_, &champion_}) champion_ns = call(*arm, staged, 0);
+    const auto problem_count = static_cast<int>(contest_.suite.problems.size());
+    for (int problem = 0; problem < problem_count; ++problem) warm_up(problem);
+  }
+
+  void warm_up(int problem_index) {
+    double champion_ns = 0;
+    for (int i = 0; i < kWarmUpCalls; ++i) {
+      for (Arm* arm : {&challenger_, &copy_, &champion_}) {
+        if (round_.fault) return;
+        TimedSample taken = course_.warm_up(*arm, problem_index);
+        champion_ns = taken.ns;
+        hold(*arm, std::move(taken.fault));
       }
-      call_counts_.push_back(round_.fault ? 1 : calls_per_sample(champion_ns));
     }
+    if (!round_.fault) course_.settle(problem_index, champion_ns);
   }
 
   void play_block(const PlannedBlock& planned) {
@@ -138,40 +129,10 @@ class RoundPlay {
   }
 
   double sample(Arm& arm, int problem_index, double slowed_share) {
-    StagedProblem& staged = staged_[static_cast<std::size_t>(problem_index)];
-    std::vector<double> ns(call_counts_[static_cast<std::size_t>(problem_index)]);
-    for (double& one : ns) one = call(arm, staged, slowed_share);
-    std::sort(ns.begin(), ns.end());
-    return ns[ns.size() / 2];
-  }
-
-  // One timed call with values nobody has seen, checked in every way there is.
-  double call(Arm& arm, StagedProblem& staged, double slowed_share) {
     if (round_.fault) return 0;
-    if (!contest_.cold) warm_caches(arm, staged);
-    redraw_activations(staged.problem, staged.inputs, random_);
-    CallResult result = arm.call(staged, {.slowed_share = slowed_share,
-                                          .before_window = contest_.cold ? evict_caches : nullptr});
-    if (!result.fault) result.fault = contest_.light.check(staged.problem, result.ns);
-    if (!result.fault) result.fault = wrong_value(staged, result.outputs);
-    hold(arm, std::move(result.fault));
-    return result.ns;
-  }
-
-  // An untimed call of the same problem right before: what the other arm left is gone.
-  void warm_caches(Arm& arm, StagedProblem& staged) {
-    redraw_activations(staged.problem, staged.inputs, random_);
-    CallResult result = arm.call(staged);
-    if (!result.fault) result.fault = wrong_value(staged, result.outputs);
-    hold(arm, std::move(result.fault));
-  }
-
-  std::optional<Fault> wrong_value(const StagedProblem& staged,
-                                   const std::vector<OutputView>& outputs) {
-    const std::string failure = find_wrong_timed_value(staged, outputs, random_.next());
-    if (failure.empty()) return std::nullopt;
-    return wrong(check::kTimedOutput,
-                 fmt::format("problem '{}', in a timed call: {}", staged.problem.name, failure));
+    TimedSample taken = course_.sample(arm, problem_index, slowed_share);
+    hold(arm, std::move(taken.fault));
+    return taken.ns;
   }
 
   void finish() {
@@ -179,18 +140,14 @@ class RoundPlay {
       hold(*arm, arm->find_late_write());
       arm->finish();
     }
-    for (const StagedProblem& staged : staged_) {
-      if (!stage_.weights_intact(staged)) {
-        hold(challenger_, invalid(check::kInputs, "weights were changed"));
-      }
+    if (!course_.weights_intact()) {
+      hold(challenger_, invalid(check::kInputs, "weights were changed"));
     }
   }
 
   const Contest& contest_;
   Random random_;
-  Stage stage_;
-  std::vector<StagedProblem> staged_;
-  std::vector<std::size_t> call_counts_;  // per sample, by problem
+  Course course_;
   Arm champion_;
   Arm copy_;
   Arm challenger_;
@@ -200,7 +157,8 @@ class RoundPlay {
 }  // namespace
 
 Round play_round(const Contest& contest, std::uint64_t seed, Clock::time_point deadline) {
-  return RoundPlay(contest, seed).play(deadline);
+  if (contest.gpu != nullptr) return RoundPlay<GpuCourse>(contest, seed).play(deadline);
+  return RoundPlay<CpuCourse>(contest, seed).play(deadline);
 }
 
 }  // namespace thresher::referee

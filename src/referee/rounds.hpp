@@ -8,29 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "gemm/suite.hpp"
-#include "referee/arm.hpp"
-#include "referee/light.hpp"
+#include "referee/contest.hpp"
 #include "referee/samples.hpp"
 
 namespace thresher::referee {
 
 // The slowed arm of the controls takes this much longer than the champion.
 inline constexpr double kSlowedShare = 0.1;
-
-// What all rounds of a match have in common.
-struct Contest {
-  const Suite& suite;
-  Job champion;
-  Job challenger;
-  ArmOptions arm;
-  const Light& light;
-  int blocks_per_problem = 3;
-  bool cold = true;
-  // The champion takes this much longer in the match itself: a gain of known size, for testing the
-  // referee.
-  double champion_slowed_share = 0;
-};
 
 struct Round {
   RoundSamples samples;

@@ -3,7 +3,8 @@
 // before any of the contestant's code runs (launcher.hpp), and none of them can be taken back.
 //
 // A layer that the kernel refuses is named and left out, never fatal: a container without user
-// namespaces still gets the system call filter. Verdicts carry the names of what was missing.
+// namespaces still gets the system call filter. Verdicts carry the names of what was missing. So is
+// what CUDA does not run under: functions that differ for it take the backend of the job.
 #pragma once
 
 #include <sys/types.h>
@@ -13,6 +14,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "gemm/backend.hpp"
 
 namespace thresher::referee {
 
@@ -37,8 +40,8 @@ inline constexpr const char* kSealedInputs = "sealed inputs";
 inline constexpr uid_t kUnprivilegedId = 65534;
 
 struct SandboxLimits {
-  std::int64_t cpu_seconds = 600;  // of all threads of one process
-  std::int64_t address_space_bytes = std::int64_t{2} << 30;
+  std::int64_t cpu_seconds = 600;                            // of all threads of one process
+  std::int64_t address_space_bytes = std::int64_t{2} << 30;  // of a job without CUDA
   std::int64_t file_bytes = std::int64_t{256} << 20;
   std::int64_t open_files = 256;
   std::int64_t processes = 128;  // and threads
@@ -59,20 +62,22 @@ class Refusals {
 
 // Leaves root for an unprivileged user, and enters new user, network, IPC and process namespaces.
 // The process namespace begins with the next child. Needs a process with one thread.
-void enter_namespaces(Refusals& refusals);
+void enter_namespaces(Backend backend, Refusals& refusals);
 
 // Needs to come after enter_namespaces: in a user namespace of its own a contestant's processes are
 // counted apart from everybody else's, outside it the limit would count those of the whole user.
-void set_limits(const SandboxLimits& limits, Refusals& refusals);
+void set_limits(const SandboxLimits& limits, Backend backend, Refusals& refusals);
 
 // Only files under `scratch` can be written, created, moved or removed from now on, by this process
-// and all it starts (Landlock). Without `scratch` none can. Reading stays free.
-void forbid_writes_outside(const std::filesystem::path& scratch, Refusals& refusals);
+// and all it starts (Landlock). Without `scratch` none can. Reading stays free. CUDA writes to its
+// devices and to files of the process itself under /proc.
+void forbid_writes_outside(const std::filesystem::path& scratch, Backend backend,
+                           Refusals& refusals);
 
 // The system calls that reach other processes, the network, namespaces and mounts fail with EPERM
 // from now on (seccomp). `own_processes_only` also keeps signals inside this process, for when no
-// process namespace does.
-void filter_system_calls(bool own_processes_only, Refusals& refusals);
+// process namespace does. CUDA may make sockets and listen, but not connect.
+void filter_system_calls(bool own_processes_only, Backend backend, Refusals& refusals);
 
 void forbid_new_privileges(Refusals& refusals);
 

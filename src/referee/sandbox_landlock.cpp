@@ -58,9 +58,20 @@ bool allow(int ruleset, const char* path, std::uint64_t access) {
   return syscall(SYS_landlock_add_rule, ruleset, kRulePathBeneath, &rule, 0) == 0;
 }
 
+// The devices of NVIDIA's driver, as far as there are any, and the process's own files.
+bool allow_cuda(int ruleset, std::uint64_t access) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev", ignored)) {
+    const bool is_device = entry.path().filename().string().starts_with("nvidia");
+    if (is_device && !allow(ruleset, entry.path().c_str(), access)) return false;
+  }
+  return allow(ruleset, "/proc/self", access);
+}
+
 }  // namespace
 
-void forbid_writes_outside(const std::filesystem::path& scratch, Refusals& refusals) {
+void forbid_writes_outside(const std::filesystem::path& scratch, Backend backend,
+                           Refusals& refusals) {
   const long abi = syscall(SYS_landlock_create_ruleset, nullptr, 0, kAskVersion);
   if (abi < 1) {
     refusals.add_errno(layer::kWriteProtection, "this kernel has no Landlock");
@@ -70,9 +81,10 @@ void forbid_writes_outside(const std::filesystem::path& scratch, Refusals& refus
   const UniqueFd ruleset(
       static_cast<int>(syscall(SYS_landlock_create_ruleset, &attributes, attribute_bytes(abi), 0)));
   // Programs expect to be able to throw things away.
-  const std::uint64_t null_access = attributes.handled_access_fs & (kWriteFile | kTruncate);
+  const std::uint64_t device_access = attributes.handled_access_fs & (kWriteFile | kTruncate);
   const bool ok =
-      ruleset && allow(ruleset.get(), "/dev/null", null_access) &&
+      ruleset && allow(ruleset.get(), "/dev/null", device_access) &&
+      (backend != Backend::kGpu || allow_cuda(ruleset.get(), device_access)) &&
       (scratch.empty() || allow(ruleset.get(), scratch.c_str(), attributes.handled_access_fs)) &&
       syscall(SYS_landlock_restrict_self, ruleset.get(), 0) == 0;
   if (!ok) refusals.add_errno(layer::kWriteProtection, "Landlock");

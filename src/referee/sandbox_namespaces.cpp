@@ -71,10 +71,14 @@ void drop_capabilities() {
 
 }  // namespace
 
-void enter_namespaces(Refusals& refusals) {
+void enter_namespaces(Backend backend, Refusals& refusals) {
   std::vector<Wanted> wanted = {{CLONE_NEWNET, layer::kNetworkNamespace},
-                                {CLONE_NEWIPC, layer::kIpcNamespace},
-                                {CLONE_NEWPID, layer::kProcessNamespace}};
+                                {CLONE_NEWIPC, layer::kIpcNamespace}};
+  if (backend == Backend::kGpu) {
+    refusals.add(layer::kProcessNamespace, "CUDA does not start in one");
+  } else {
+    wanted.push_back({CLONE_NEWPID, layer::kProcessNamespace});
+  }
   enter(wanted);
   become_unprivileged(refusals);
   if (!enter_user_namespace()) refusals.add_errno(layer::kUserNamespace, "unshare");

@@ -41,8 +41,8 @@ constexpr int kDenied[] = {
     // Signals for later.
     SYS_timer_create, SYS_mq_notify,
     // The network, and whatever else an address could reach. Pairs of sockets stay allowed.
-    SYS_socket, SYS_bind, SYS_connect, SYS_listen, SYS_accept, SYS_accept4, SYS_io_uring_setup,
-    SYS_io_uring_enter, SYS_io_uring_register,
+    SYS_connect, SYS_accept, SYS_accept4, SYS_io_uring_setup, SYS_io_uring_enter,
+    SYS_io_uring_register,
     // Namespaces, mounts, the machine.
     SYS_unshare, SYS_setns, SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_fsopen,
     SYS_fsconfig, SYS_fsmount, SYS_fspick, SYS_move_mount, SYS_open_tree, SYS_mount_setattr,
@@ -50,6 +50,9 @@ constexpr int kDenied[] = {
     SYS_reboot, SYS_kexec_load, SYS_init_module, SYS_finit_module, SYS_delete_module, SYS_swapon,
     SYS_swapoff, SYS_quotactl, SYS_acct, SYS_settimeofday, SYS_clock_settime, SYS_clock_adjtime,
     SYS_adjtimex, SYS_sethostname, SYS_setdomainname, SYS_syslog};
+
+// CUDA fails to start without these; whoever may not connect or accept gets nowhere with them.
+constexpr int kDeniedButToCuda[] = {SYS_socket, SYS_bind, SYS_listen};
 
 constexpr std::uint32_t kNamespaceFlags = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |
                                           CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |
@@ -124,13 +127,16 @@ class Filter {
 
 }  // namespace
 
-void filter_system_calls(bool own_processes_only, Refusals& refusals) {
+void filter_system_calls(bool own_processes_only, Backend backend, Refusals& refusals) {
   if (kArchitecture == 0) {
     refusals.add(layer::kSystemCallFilter, "not written for this architecture");
     return;
   }
   Filter filter;
   for (const int call : kDenied) filter.deny(call);
+  if (backend != Backend::kGpu) {
+    for (const int call : kDeniedButToCuda) filter.deny(call);
+  }
   // The flags of clone3 lie in memory, where a filter cannot look; callers fall back to clone.
   filter.deny(SYS_clone3, ENOSYS);
   filter.deny_with_bits(SYS_clone, 0, kNamespaceFlags);

@@ -28,6 +28,8 @@ struct StagedProblem {
   std::int64_t table_offset = 0;  // of the GroupRecords
 };
 
+Request prepare_request(const StagedProblem& staged, std::uint64_t token);
+
 // Where the outputs of one group of a call are to go.
 struct OutputPlace {
   std::int64_t c = -1;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "referee/values.hpp"
 
+#include <fmt/format.h>
+
 namespace thresher::referee {
 namespace {
 
@@ -20,11 +22,13 @@ std::string find_wrong_value(const StagedProblem& staged, InputFamily family,
   return found.first_failure;
 }
 
-std::string find_wrong_timed_value(const StagedProblem& staged,
-                                   const std::vector<OutputView>& outputs, std::uint64_t seed) {
-  return check_outputs(staged.problem, staged.inputs, outputs,
-                       {.sample_count = kTimedSampleCount, .seed = seed})
-      .first_failure;
+std::optional<Fault> find_timed_fault(const StagedProblem& staged,
+                                      const std::vector<OutputView>& outputs, std::uint64_t seed) {
+  const Conformance found = check_outputs(staged.problem, staged.inputs, outputs,
+                                          {.sample_count = kTimedSampleCount, .seed = seed});
+  if (found.first_failure.empty()) return std::nullopt;
+  return wrong(check::kTimedOutput, fmt::format("problem '{}', in a timed call: {}",
+                                                staged.problem.name, found.first_failure));
 }
 
 }  // namespace thresher::referee

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "gemm/conformance.hpp"
+#include "referee/fault.hpp"
 #include "referee/stage.hpp"
 
 namespace thresher::referee {
@@ -17,7 +19,7 @@ std::string find_wrong_value(const StagedProblem& staged, InputFamily family,
                              const std::vector<OutputView>& outputs, std::uint64_t seed);
 
 // The same for a timed call: fewer elements, drawn with a seed the contestant cannot know.
-std::string find_wrong_timed_value(const StagedProblem& staged,
-                                   const std::vector<OutputView>& outputs, std::uint64_t seed);
+std::optional<Fault> find_timed_fault(const StagedProblem& staged,
+                                      const std::vector<OutputView>& outputs, std::uint64_t seed);
 
 }  // namespace thresher::referee

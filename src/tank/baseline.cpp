@@ -2,6 +2,7 @@
 #include "tank/baseline.hpp"
 
 #include "cpu/choose.hpp"
+#include "gpu/variant.hpp"
 
 namespace thresher {
 
@@ -17,6 +18,16 @@ Contestant cpu_baseline() {
   variant.dual = cpu::Dual::kTwoPass;
   const std::string name = cpu::name(variant);
   return {.kind = ContestantKind::kVariant, .name = name, .variant = name};
+}
+
+Contestant gpu_baseline() {
+  const std::string name = gpu::name(gpu::plain_variant());
+  return {
+      .kind = ContestantKind::kVariant, .name = name, .variant = name, .backend = Backend::kGpu};
+}
+
+Contestant baseline(Backend backend) {
+  return backend == Backend::kGpu ? gpu_baseline() : cpu_baseline();
 }
 
 }  // namespace thresher

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a season on the CPU starts.
+// Where a season starts.
 #pragma once
 
+#include "gemm/backend.hpp"
 #include "referee/contestant.hpp"
 
 namespace thresher {
@@ -11,5 +12,11 @@ namespace thresher {
 // stores, weights decoded for every tile, and two passes for a dual problem. The engine's own
 // default is far ahead of it: a season finds out which of the ideas that is due to.
 Contestant cpu_baseline();
+
+// The same on a GPU: one stage, every warp does everything, a launch per group, two passes for a
+// dual problem.
+Contestant gpu_baseline();
+
+Contestant baseline(Backend backend);
 
 }  // namespace thresher

@@ -10,7 +10,7 @@
 #include <array>
 #include <set>
 
-#include "cpu/variant.hpp"
+#include "tank/any_variant.hpp"
 #include "tank/knob_condition.hpp"
 
 namespace thresher {
@@ -42,11 +42,8 @@ Knobs with_sides(const Knobs& knobs) {
 // What would run, as far as it is known: all knobs of a variant, or those that the pitch turns when
 // nobody has laid them over a champion yet.
 Knobs running_knobs(const Pitch& pitch) {
-  if (pitch.contestant.variant.empty() || pitch.backend != "cpu") return with_sides(pitch.knobs);
-  const cpu::Variant variant = cpu::variant_from_name(pitch.contestant.variant);
-  Knobs knobs = cpu::knobs_of(variant);
-  knobs.emplace("isa", to_string(variant.isa));
-  return with_sides(knobs);
+  const bool is_known = !pitch.contestant.variant.empty() && engine_of(pitch.backend);
+  return with_sides(is_known ? variant_knobs(pitch.contestant.variant) : pitch.knobs);
 }
 
 // What the pitch itself turns. A pitch that names a whole variant turns everything.

@@ -7,15 +7,23 @@
 #include <algorithm>
 #include <array>
 
-#include "cpu/variant.hpp"
+#include "tank/any_variant.hpp"
+#include "tank/cuda_launch_reader.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher {
 namespace {
 
 constexpr std::array<std::string_view, 4> kForms = {"knobs", "variant", "source", "command"};
-constexpr std::array<std::string_view, 4> kSourceEndings = {".c", ".cpp", ".cc", ".so"};
+constexpr std::array<std::string_view, 5> kSourceEndings = {".c", ".cpp", ".cc", ".so", ".cu"};
+constexpr std::string_view kCudaEnding = kSourceEndings[4];
 constexpr std::size_t kCommandWordsMax = 64;
+
+std::vector<std::string_view> allowed_keys() {
+  std::vector<std::string_view> keys(kForms.begin(), kForms.end());
+  keys.insert(keys.end(), CudaLaunchReader::kKeys.begin(), CudaLaunchReader::kKeys.end());
+  return keys;
+}
 
 std::vector<std::string_view> forms_of(const toml::table& table) {
   std::vector<std::string_view> forms;
@@ -25,17 +33,9 @@ std::vector<std::string_view> forms_of(const toml::table& table) {
   return forms;
 }
 
-// Why the CPU backend has no such knob or value; empty if it has. Other backends judge their own
-// knobs when they run.
-std::string fault_of_knob(const std::string& backend, std::string_view knob,
-                          std::string_view value) {
-  if (backend != "cpu") return {};
-  try {
-    cpu::with_knob({}, knob, value);
-    return {};
-  } catch (const Error& error) {
-    return error.what();
-  }
+bool names_cuda(const toml::node& source) {
+  const toml::value<std::string>* text = source.as_string();
+  return text != nullptr && text->get().ends_with(kCudaEnding);
 }
 
 }  // namespace
@@ -43,12 +43,13 @@ std::string fault_of_knob(const std::string& backend, std::string_view knob,
 void ContestantReader::read(const toml::node& node, Pitch& pitch) {
   pitch.contestant.name = pitch.name;
   pitch.contestant.folder = folder_;
+  pitch.contestant.backend = engine_of(pitch.backend).value_or(Backend::kCpu);
   const toml::table* table = node.as_table();
   if (table == nullptr) {
     return toml_.note(node, fmt::format("contestant is {}; a table with one of {} is allowed",
                                         describe_type(node), fmt::join(kForms, ", ")));
   }
-  toml_.check_keys(*table, kForms, "a contestant");
+  toml_.check_keys(*table, allowed_keys(), "a contestant");
   const std::vector<std::string_view> forms = forms_of(*table);
   if (forms.size() != 1) {
     return toml_.note(
@@ -57,10 +58,23 @@ void ContestantReader::read(const toml::node& node, Pitch& pitch) {
                           fmt::join(kForms, ", ")));
   }
   const toml::node& form = *table->get(forms[0]);
+  if (forms[0] != "source" || !names_cuda(form)) refuse_launches(*table);
   if (forms[0] == "knobs") return read_knobs(form, pitch);
   if (forms[0] == "variant") return read_variant(form, pitch);
-  if (forms[0] == "source") return read_source(form, pitch);
-  read_command(form, pitch);
+  if (forms[0] == "command") return read_command(form, pitch);
+  read_source(form, pitch);
+  if (pitch.contestant.kind == ContestantKind::kCuda) {
+    pitch.contestant.launches = CudaLaunchReader(toml_).read(*table);
+  }
+}
+
+// Only a CUDA source is launched: everything else launches for itself.
+void ContestantReader::refuse_launches(const toml::table& table) {
+  for (const std::string_view key : CudaLaunchReader::kKeys) {
+    if (const toml::node* node = table.get(key)) {
+      toml_.note(*node, fmt::format("{} belongs to a source that ends in {}", key, kCudaEnding));
+    }
+  }
 }
 
 // An empty table is allowed: the champion against itself, which is a control.
@@ -86,8 +100,11 @@ void ContestantReader::read_knob(const toml::key& key, const toml::node& node, P
     return toml_.note(node, fmt::format("knob {} is {}; an integer or a string is allowed",
                                         quote_value(key.str()), describe_type(node)));
   }
-  const std::string fault = fault_of_knob(pitch.backend, key.str(), value);
-  if (!fault.empty()) return toml_.note(key.source().begin, fault);
+  // Knobs of a backend that we have no engine for are for its constraints to judge.
+  if (const std::optional<Backend> backend = engine_of(pitch.backend)) {
+    const std::string fault = fault_of_knob(*backend, key.str(), value);
+    if (!fault.empty()) return toml_.note(key.source().begin, fault);
+  }
   pitch.knobs.emplace(key.str(), value);
 }
 
@@ -97,8 +114,12 @@ void ContestantReader::read_variant(const toml::node& node, Pitch& pitch) {
   if (!text) return;
   try {
     // Equal variants have equal names, whatever order their knobs were written in.
-    pitch.contestant.variant =
-        pitch.backend == "cpu" ? cpu::name(cpu::variant_from_name(*text)) : *text;
+    const std::optional<Backend> backend = engine_of(pitch.backend);
+    if (backend && backend_of_variant(*text) != *backend) {
+      return toml_.note(
+          node, fmt::format("variant {} is none of backend {}", quote_value(*text), pitch.backend));
+    }
+    pitch.contestant.variant = backend ? normal_name(*text) : *text;
     pitch.contestant.name = pitch.contestant.variant;
   } catch (const Error& error) {
     toml_.note(node, error.what());
@@ -115,6 +136,12 @@ void ContestantReader::read_source(const toml::node& node, Pitch& pitch) {
     return toml_.note(node, fmt::format("source = {} ends in none of {}; other programs enter as a "
                                         "command",
                                         quote_value(*text), fmt::join(kSourceEndings, ", ")));
+  }
+  if (ending == kCudaEnding) {
+    pitch.contestant.kind = ContestantKind::kCuda;
+    if (pitch.contestant.backend != Backend::kGpu) {
+      toml_.note(node, fmt::format("source = {} needs backend = \"gpu\"", quote_value(*text)));
+    }
   }
   std::error_code ignored;
   if (folder_.empty() || std::filesystem::is_regular_file(folder_ / *text, ignored)) return;

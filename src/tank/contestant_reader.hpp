@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The [contestant] of a pitch: exactly one of knobs, variant, source and command.
+// The [contestant] of a pitch: exactly one of knobs, variant, source and command, and of a CUDA
+// source its launches.
 #pragma once
 
 #include <filesystem>
@@ -22,6 +23,7 @@ class ContestantReader {
   void read_knobs(const toml::node& node, Pitch& pitch);
   void read_knob(const toml::key& key, const toml::node& node, Pitch& pitch);
   void read_variant(const toml::node& node, Pitch& pitch);
+  void refuse_launches(const toml::table& table);
   void read_source(const toml::node& node, Pitch& pitch);
   void read_command(const toml::node& node, Pitch& pitch);
 

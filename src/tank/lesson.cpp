@@ -2,7 +2,7 @@
 // Constraints that a tournament learns: out of a lost match, into the ledger, and back.
 #include <fmt/format.h>
 
-#include "cpu/variant.hpp"
+#include "tank/any_variant.hpp"
 #include "tank/constraint.hpp"
 #include "tank/knob_condition.hpp"
 #include "thresher/error.hpp"
@@ -43,11 +43,8 @@ void read_predicate(const Json& data, Constraint& constraint) {
 // The knobs that tell the pitch from others: those it turns, or all of the variant that it names.
 std::map<std::string, std::string> telling_knobs(const Pitch& pitch) {
   const bool names_variant = pitch.knobs.empty() && !pitch.contestant.variant.empty();
-  if (!names_variant || pitch.backend != "cpu") return pitch.knobs;
-  const cpu::Variant variant = cpu::variant_from_name(pitch.contestant.variant);
-  std::map<std::string, std::string> knobs = cpu::knobs_of(variant);
-  knobs.emplace("isa", to_string(variant.isa));
-  return knobs;
+  if (!names_variant || !engine_of(pitch.backend)) return pitch.knobs;
+  return variant_knobs(pitch.contestant.variant);
 }
 
 }  // namespace

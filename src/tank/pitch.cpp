@@ -9,8 +9,8 @@
 #include <fstream>
 #include <system_error>
 
-#include "cpu/variant.hpp"
 #include "digest/sha256.hpp"
+#include "tank/any_variant.hpp"
 #include "tank/pitch_parser.hpp"
 #include "thresher/error.hpp"
 
@@ -89,9 +89,7 @@ Contestant contestant_against(const Pitch& pitch, const Contestant& champion) {
                     "champion '{}' is none; name a whole variant instead",
                     pitch.name, champion.name));
   }
-  cpu::Variant variant = cpu::variant_from_name(champion.variant);
-  for (const auto& [knob, value] : pitch.knobs) variant = cpu::with_knob(variant, knob, value);
-  contestant.variant = cpu::name(variant);
+  contestant.variant = turn_knobs(champion.variant, pitch.knobs);
   contestant.name = contestant.variant;
   return contestant;
 }

@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 16> kPitchKeys = {
     "backend",    "family",     "claim",        "claim_by_problem",
     "mechanism",  "bottleneck", "evidence",     "risk",
     "complexity", "rollback",   "new_evidence", "contestant"};
-constexpr std::array<std::string_view, 3> kBackends = {"cpu", "gpu_sm90", "gpu_sm100"};
+constexpr std::array<std::string_view, 3> kBackends = {"cpu", "gpu", "gpu_sm100"};
 constexpr std::array<std::string_view, 3> kLevels = {"low", "medium", "high"};
 
 // What a pitch cannot do without, and what each of them is for.

@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cpu/plan.hpp"
-#include "cpu/variant.hpp"
+#include "tank/any_variant.hpp"
 
 namespace thresher {
 namespace {
@@ -18,13 +17,14 @@ constexpr double kCreditLostPerLevel = 0.1;
 
 double level(Level value) { return static_cast<double>(value); }  // low 0, medium 1, high 2
 
-int knobs_changed(const cpu::Variant& a, const cpu::Variant& b) {
-  return int{a.isa != b.isa} + int{a.decode != b.decode} +
-         int{a.tile_rows != b.tile_rows || a.tile_columns != b.tile_columns} +
-         int{a.chunk_elements != b.chunk_elements} + int{a.stages != b.stages} +
-         int{a.task_rows != b.task_rows || a.task_columns != b.task_columns} +
-         int{a.schedule != b.schedule} + int{a.dual != b.dual} + int{a.store != b.store} +
-         int{a.roles != b.roles};
+int knobs_changed(const std::string& variant, const std::string& champion) {
+  const std::map<std::string, std::string> before = variant_knobs(champion);
+  int changed = 0;
+  for (const auto& [knob, value] : variant_knobs(variant)) {
+    const auto found = before.find(knob);
+    changed += int{found == before.end() || found->second != value};
+  }
+  return changed;
 }
 
 // The lowest speedup the pitch itself allows for on any problem.
@@ -70,7 +70,7 @@ class Pragmatist {
       return fmt::format("foreign code ({}) has to be built, trusted and kept",
                          to_string(contestant.kind));
     }
-    const cpu::Variant variant = cpu::variant_from_name(contestant.variant);
+    const std::string& variant = contestant.variant;
     const std::string why_not = first_refusal(variant);
     if (!why_not.empty()) {
       belief.p_right = 0;
@@ -80,7 +80,7 @@ class Pragmatist {
     if (!champion_is_variant()) {
       return fmt::format("a whole variant with {:.1f} MB of scratch memory", mb);
     }
-    const cpu::Variant champion = cpu::variant_from_name(evidence_.champion.variant);
+    const std::string& champion = evidence_.champion.variant;
     const int turned = knobs_changed(variant, champion);
     const double champion_mb = workspace_mb(champion);
     belief.p_right -= 0.02 * std::max(0, turned - 1);
@@ -96,21 +96,19 @@ class Pragmatist {
            !evidence_.champion.variant.empty();
   }
 
-  std::string first_refusal(const cpu::Variant& variant) const {
+  std::string first_refusal(const std::string& variant) const {
     for (const Problem& problem : evidence_.suite.problems) {
-      const Support support = cpu::supports(variant, problem, evidence_.thread_count);
+      const Support support = variant_supports(variant, problem, evidence_.machine);
       if (!support.ok) return fmt::format("problem '{}': {}", problem.name, support.why_not);
     }
     return {};
   }
 
   // Of the problem that needs most.
-  double workspace_mb(const cpu::Variant& variant) const {
+  double workspace_mb(const std::string& variant) const {
     std::size_t bytes_max = 0;
     for (const Problem& problem : evidence_.suite.problems) {
-      if (!cpu::supports(variant, problem, evidence_.thread_count).ok) continue;
-      bytes_max = std::max(
-          bytes_max, cpu::make_plan(problem, variant, evidence_.thread_count).workspace_bytes);
+      bytes_max = std::max(bytes_max, variant_workspace_bytes(variant, problem, evidence_.machine));
     }
     return static_cast<double>(bytes_max) / 1e6;
   }

@@ -4,13 +4,14 @@
 #pragma once
 
 #include "gemm/suite.hpp"
+#include "tank/machine.hpp"
 #include "tank/shark.hpp"
 
 namespace thresher {
 
 struct PragmatistEvidence {
   Suite suite;
-  int thread_count = 1;
+  Machine machine;
   Contestant champion;
   DealTerms terms;
 };

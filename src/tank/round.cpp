@@ -7,6 +7,7 @@
 
 #include "gemm/random.hpp"
 #include "referee/json.hpp"
+#include "tank/any_variant.hpp"
 #include "tank/constraint.hpp"
 #include "tank/forecast_scoring.hpp"
 #include "thresher/error.hpp"
@@ -84,9 +85,10 @@ bool RoundPlayer::is_out(const Pitch& pitch) const {
 // The pitch with its knobs laid over the champion's; nothing if it is vetoed or is the champion.
 std::optional<Pitch> RoundPlayer::entered(const Pitch& pitch) {
   const SeasonRecord& record = book_.record;
-  if (pitch.backend != "cpu") {
+  if (pitch.backend != to_string(rules_.backend)) {
     veto(pitch, "backend",
-         fmt::format("this season is played on the CPU, the pitch needs {}", pitch.backend));
+         fmt::format("this season is played on the {}, the pitch needs {}",
+                     rules_.backend == Backend::kGpu ? "GPU" : "CPU", pitch.backend));
     return std::nullopt;
   }
   Pitch ready = pitch;
@@ -102,6 +104,10 @@ std::optional<Pitch> RoundPlayer::entered(const Pitch& pitch) {
   if (turns_nothing && !(pitch.knobs.empty() && pitch.contestant.variant.empty())) {
     return std::nullopt;
   }
+  if (const std::string why = why_not_suite(ready.contestant); !why.empty()) {
+    veto(pitch, "support", why);
+    return std::nullopt;
+  }
   std::vector<Constraint> constraints = builtin_constraints();
   for (Constraint& one : learned_constraints(book_.ledger)) constraints.push_back(std::move(one));
   const std::optional<Veto> stop = find_veto(ready, constraints,
@@ -112,6 +118,18 @@ std::optional<Pitch> RoundPlayer::entered(const Pitch& pitch) {
   if (!stop) return ready;
   veto(pitch, stop->constraint, stop->reason);
   return std::nullopt;
+}
+
+// A variant says for itself what it cannot run, so nobody has to build it to find out; laid over
+// another champion its knobs may do.
+std::string RoundPlayer::why_not_suite(const Contestant& contestant) const {
+  if (contestant.kind != ContestantKind::kVariant || contestant.variant.empty()) return {};
+  const Machine machine = machine_of(book_.record, rules_);
+  for (const Problem& problem : rules_.suite.problems) {
+    const Support support = variant_supports(contestant.variant, problem, machine);
+    if (!support.ok) return fmt::format("problem '{}': {}", problem.name, support.why_not);
+  }
+  return {};
 }
 
 // Said once, not in every round that it still holds.

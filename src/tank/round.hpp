@@ -35,6 +35,7 @@ class RoundPlayer {
   std::vector<Pitch> candidates();
   bool is_out(const Pitch& pitch) const;
   std::optional<Pitch> entered(const Pitch& pitch);
+  std::string why_not_suite(const Contestant& contestant) const;
   void veto(const Pitch& pitch, const std::string& constraint, const std::string& reason);
 
   void try_pitches(double deadline);

@@ -27,6 +27,14 @@ bool flag(const Json& json, const char* key) {
   return json.contains(key) && json.at(key).is_boolean() && json.at(key).get<bool>();
 }
 
+// The GPU of a season on one, else the CPU.
+std::string device_of(const Json& season) {
+  if (!season.contains("environment")) return {};
+  const Json& environment = season.at("environment");
+  const std::string device = text(environment, "device");
+  return device.empty() ? text(environment, "cpu") : device;
+}
+
 int round_of(const Json& json) { return static_cast<int>(number(json, "round").value_or(0)); }
 
 Range range(const Json& json, const char* key) {
@@ -92,6 +100,8 @@ class Reader {
     const Json& data = entry.data;
     if (entry.kind == "season") {
       board_.suite = text(data, "suite");
+      board_.backend = text(data, "backend");
+      board_.device = device_of(data);
       board_.champion = text(data, "champion");
       if (data.contains("credibilities")) read_weights(data.at("credibilities"));
     } else if (entry.kind == "pitch") {
@@ -211,6 +221,8 @@ nlohmann::ordered_json to_ordered_json(const Scoreboard& board) {
   }
   return {{"season", board.season},
           {"suite", board.suite},
+          {"backend", board.backend},
+          {"device", board.device},
           {"source", board.reported ? "reported" : "measured"},
           {"ended", board.ended},
           {"champion", board.champion},

@@ -50,6 +50,8 @@ struct WrongSheet {
 struct Scoreboard {
   std::string season;
   std::string suite;
+  std::string backend;   // "cpu", "gpu"; of a reported season what it says
+  std::string device;    // "NVIDIA H200"; empty: the ledger does not say
   std::string champion;  // who holds the title now
   bool reported = false;
   bool ended = false;

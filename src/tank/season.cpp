@@ -55,9 +55,10 @@ class SeasonPlayer {
     Json environment = setup_.environment;
     environment["rates"] = rates_to_json(setup_.rates);
     environment["champion_us"] = setup_.champion_us;
+    if (setup_.rules.backend == Backend::kGpu) environment["gpu"] = limits_to_json(setup_.limits);
     book_.append("season", {{"name", book_.season},
                             {"suite", setup_.rules.suite.name},
-                            {"backend", "cpu"},
+                            {"backend", to_string(setup_.rules.backend)},
                             {"threads", setup_.rules.match.thread_count},
                             {"rubric", setup_.rules.rubric},
                             {"terms", setup_.rules.terms},

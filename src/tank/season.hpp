@@ -19,7 +19,8 @@ struct SeasonSetup {
   std::vector<Pitch> pitches;
   std::vector<Ballot> votes;
   MachineRates rates;
-  std::map<std::string, double> champion_us;              // by problem, if it was timed
+  gpu::DeviceLimits limits;                   // of the GPU, where the season is played on one
+  std::map<std::string, double> champion_us;  // by problem, if it was timed
   nlohmann::json environment = nlohmann::json::object();  // what else to remember of the machine
   double seconds_max = 180;
   int rounds_max = 0;       // 0: any number

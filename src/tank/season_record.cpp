@@ -33,12 +33,23 @@ MachineRates rates_from(const Json& json) {
           .bf16_gop_per_s = json.at("bf16_gop_per_s")};
 }
 
+gpu::DeviceLimits limits_from(const Json& json) {
+  return {.sm_count = json.at("sm_count"),
+          .shared_bytes_per_block = json.at("shared_bytes_per_block"),
+          .shared_bytes_per_sm = json.at("shared_bytes_per_sm")};
+}
+
 }  // namespace
 
 nlohmann::json contestant_to_json(const Contestant& contestant) {
-  return {{"kind", to_string(contestant.kind)}, {"name", contestant.name},
-          {"variant", contestant.variant},      {"source", contestant.source.string()},
-          {"command", contestant.command},      {"folder", contestant.folder.string()}};
+  return {{"kind", to_string(contestant.kind)},
+          {"name", contestant.name},
+          {"variant", contestant.variant},
+          {"source", contestant.source.string()},
+          {"command", contestant.command},
+          {"folder", contestant.folder.string()},
+          {"backend", to_string(contestant.backend)},
+          {"launches", to_text(contestant.launches)}};
 }
 
 Contestant contestant_from_json(const Json& json) {
@@ -46,11 +57,15 @@ Contestant contestant_from_json(const Json& json) {
                         .variant = json.at("variant"),
                         .source = json.at("source").get<std::string>(),
                         .command = json.at("command"),
-                        .folder = json.at("folder").get<std::string>()};
+                        .folder = json.at("folder").get<std::string>(),
+                        .backend = backend_from_string(json.value("backend", "cpu"))};
   const std::string kind = json.at("kind");
-  for (const ContestantKind one :
-       {ContestantKind::kVariant, ContestantKind::kLibrary, ContestantKind::kCommand}) {
+  for (const ContestantKind one : {ContestantKind::kVariant, ContestantKind::kLibrary,
+                                   ContestantKind::kCommand, ContestantKind::kCuda}) {
     if (kind == to_string(one)) contestant.kind = one;
+  }
+  if (contestant.kind == ContestantKind::kCuda) {
+    contestant.launches = cuda_launches_from_text(json.at("launches").get<std::string>());
   }
   return contestant;
 }
@@ -60,6 +75,12 @@ nlohmann::json rates_to_json(const MachineRates& rates) {
           {"nvfp4_gop_per_s", rates.nvfp4_gop_per_s},
           {"fp16_gop_per_s", rates.fp16_gop_per_s},
           {"bf16_gop_per_s", rates.bf16_gop_per_s}};
+}
+
+nlohmann::json limits_to_json(const gpu::DeviceLimits& limits) {
+  return {{"sm_count", limits.sm_count},
+          {"shared_bytes_per_block", limits.shared_bytes_per_block},
+          {"shared_bytes_per_sm", limits.shared_bytes_per_sm}};
 }
 
 const PlayedMatch* RoundRecord::match_of(const std::string& pitch) const {
@@ -97,8 +118,10 @@ void SeasonRecord::apply_start(const Json& data) {
   seed = data.at("seed");
   champion = contestant_from_json(data.at("contestant"));
   champion_hash = data.at("champion_hash");
-  rates = rates_from(data.at("environment").at("rates"));
-  data.at("environment").at("champion_us").get_to(champion_us);
+  const Json& environment = data.at("environment");
+  rates = rates_from(environment.at("rates"));
+  if (environment.contains("gpu")) limits = limits_from(environment.at("gpu"));
+  environment.at("champion_us").get_to(champion_us);
   data.at("credibilities").get_to(credibilities);
 }
 

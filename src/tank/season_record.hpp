@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "gemm/speed_of_light.hpp"
 #include "referee/contestant.hpp"
 #include "referee/verdict.hpp"
 #include "tank/ballot.hpp"
 #include "tank/credibility.hpp"
 #include "tank/ledger.hpp"
+#include "tank/machine.hpp"
 #include "tank/pitch.hpp"
 
 namespace thresher {
@@ -52,6 +52,7 @@ struct SeasonRecord {
   nlohmann::json start;  // the data of the `season` entry
   std::uint64_t seed = 0;
   MachineRates rates;
+  gpu::DeviceLimits limits;  // of the GPU, if the season is played on one
   Contestant champion;
   std::string champion_hash;
   std::map<std::string, double> champion_us;  // by problem, last measured
@@ -84,5 +85,6 @@ nlohmann::json contestant_to_json(const Contestant& contestant);
 Contestant contestant_from_json(const nlohmann::json& json);
 
 nlohmann::json rates_to_json(const MachineRates& rates);
+nlohmann::json limits_to_json(const gpu::DeviceLimits& limits);
 
 }  // namespace thresher

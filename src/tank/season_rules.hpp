@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "gemm/backend.hpp"
 #include "referee/match.hpp"
 #include "tank/ballot.hpp"
 #include "tank/season_record.hpp"
@@ -15,6 +16,7 @@ namespace thresher {
 struct SeasonRules {
   std::string season;
   Suite suite;
+  Backend backend = Backend::kCpu;
   Rubric rubric;
   DealTerms terms;
   MatchOptions match;  // with its thread_count said
@@ -25,6 +27,11 @@ struct SeasonRules {
   int rounds_until_research = 3;  // without an accepted pitch
   std::string device;             // what constraints call this machine
 };
+
+// The machine as the ledger has it: a season that goes on elsewhere is still about this one.
+inline Machine machine_of(const SeasonRecord& record, const SeasonRules& rules) {
+  return {.rates = record.rates, .thread_count = rules.match.thread_count, .limits = record.limits};
+}
 
 // All that touches the machine, so that a season can be played without one.
 struct SeasonTools {

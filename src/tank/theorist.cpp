@@ -8,7 +8,6 @@
 #include <cmath>
 #include <optional>
 
-#include "cpu/variant.hpp"
 #include "tank/machine_model.hpp"
 #include "thresher/error.hpp"
 
@@ -16,28 +15,32 @@ namespace thresher {
 namespace {
 
 // What a pitch can address, and the words that give it away.
-enum class Bottleneck : std::uint8_t { kStores, kBalance, kPadding, kMemory, kAnything };
+enum class Bottleneck : std::uint8_t { kStores, kLaunches, kBalance, kPadding, kMemory, kAnything };
 
 struct Clue {
   std::string_view word;
   Bottleneck bottleneck;
 };
 // The particular before the general: an epilogue is stores although it is memory too.
-constexpr std::array<Clue, 21> kClues = {
-    {{"epilogue", Bottleneck::kStores}, {"store", Bottleneck::kStores},
-     {"write", Bottleneck::kStores},    {"decod", Bottleneck::kPadding},
-     {"balance", Bottleneck::kBalance}, {"idle", Bottleneck::kBalance},
-     {"wait", Bottleneck::kBalance},    {"barrier", Bottleneck::kBalance},
-     {"quanti", Bottleneck::kBalance},  {"schedule", Bottleneck::kBalance},
-     {"stream", Bottleneck::kBalance},  {"parallel", Bottleneck::kBalance},
-     {"padding", Bottleneck::kPadding}, {"waste", Bottleneck::kPadding},
-     {"tile", Bottleneck::kPadding},    {"bandwidth", Bottleneck::kMemory},
-     {"memory", Bottleneck::kMemory},   {"latency", Bottleneck::kMemory},
-     {"cache", Bottleneck::kMemory},    {"prefetch", Bottleneck::kMemory},
-     {"stages", Bottleneck::kMemory}}};
+constexpr std::array<Clue, 22> kClues = {
+    {{"launch", Bottleneck::kLaunches},  {"epilogue", Bottleneck::kStores},
+     {"store", Bottleneck::kStores},     {"write", Bottleneck::kStores},
+     {"decod", Bottleneck::kPadding},    {"balance", Bottleneck::kBalance},
+     {"idle", Bottleneck::kBalance},     {"wait", Bottleneck::kBalance},
+     {"barrier", Bottleneck::kBalance},  {"quanti", Bottleneck::kBalance},
+     {"schedule", Bottleneck::kBalance}, {"stream", Bottleneck::kBalance},
+     {"parallel", Bottleneck::kBalance}, {"padding", Bottleneck::kPadding},
+     {"waste", Bottleneck::kPadding},    {"tile", Bottleneck::kPadding},
+     {"bandwidth", Bottleneck::kMemory}, {"memory", Bottleneck::kMemory},
+     {"latency", Bottleneck::kMemory},   {"cache", Bottleneck::kMemory},
+     {"prefetch", Bottleneck::kMemory},  {"stages", Bottleneck::kMemory}}};
 
-constexpr std::array<const char*, 5> kNames = {"stores", "idle threads", "padding and decoding",
-                                               "memory", "everything above the speed of light"};
+constexpr std::array<const char*, 6> kNames = {"stores",
+                                               "launches",
+                                               "idle threads or SMs",
+                                               "padding and decoding",
+                                               "memory",
+                                               "everything above the speed of light"};
 
 Bottleneck bottleneck_of(const Pitch& pitch) {
   for (const std::string& text : {pitch.bottleneck, pitch.family}) {
@@ -91,7 +94,7 @@ class Theorist {
         evidence_.champion_us.empty() ? "modelled" : "measured", std::exp(prediction.log_cap),
         is_capped ? fmt::format(" and caps the claim of {:.2f}x", pitch.claim.value) : "",
         model_sees_it ? fmt::format("gives {:.2f}x", std::exp(*prediction.log_model))
-                      : "sees no change in work, balance or bytes");
+                      : "sees no change in work, balance, bytes or launches");
     return belief;
   }
 
@@ -109,7 +112,7 @@ class Theorist {
   }
 
   Prediction predict(const Pitch& pitch, Bottleneck bottleneck, const Problem& problem) const {
-    const double floor_us = speed_of_light(problem, evidence_.rates).floor_us();
+    const double floor_us = speed_of_light(problem, evidence_.machine.rates).floor_us();
     const std::optional<ModelledRun> champion = model(evidence_.champion, problem);
     const std::optional<ModelledRun> challenger = model(pitch.contestant, problem);
     const double us = champion_us(problem, champion, floor_us);
@@ -126,10 +129,12 @@ class Theorist {
                   double floor_us) const {
     const double above_light = 1 - floor_us / us;
     if (!champion) return above_light;
-    const double us_per_byte = 1e-3 / evidence_.rates.read_gb_per_s;
+    const double us_per_byte = 1e-3 / evidence_.machine.rates.read_gb_per_s;
     switch (bottleneck) {
       case Bottleneck::kStores:
         return champion->store_bytes * us_per_byte / us;
+      case Bottleneck::kLaunches:
+        return champion->launch_us / us;
       case Bottleneck::kBalance:
         return 1 - champion->balance;
       case Bottleneck::kPadding:
@@ -152,9 +157,7 @@ class Theorist {
   // Nothing for external code and for what cannot run here: that is for other sharks to say.
   std::optional<ModelledRun> model(const Contestant& contestant, const Problem& problem) const {
     if (contestant.kind != ContestantKind::kVariant || contestant.variant.empty()) return {};
-    const cpu::Variant variant = cpu::variant_from_name(contestant.variant);
-    if (!cpu::supports(variant, problem, evidence_.thread_count).ok) return {};
-    return modelled_run(problem, variant, evidence_.thread_count, evidence_.rates);
+    return modelled_run(problem, contestant.variant, evidence_.machine);
   }
 
   TheoristEvidence evidence_;

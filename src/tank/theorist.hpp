@@ -6,16 +6,15 @@
 #include <map>
 #include <string>
 
-#include "gemm/speed_of_light.hpp"
 #include "gemm/suite.hpp"
+#include "tank/machine.hpp"
 #include "tank/shark.hpp"
 
 namespace thresher {
 
 struct TheoristEvidence {
   Suite suite;
-  int thread_count = 1;
-  MachineRates rates;
+  Machine machine;
   Contestant champion;
   std::map<std::string, double> champion_us;  // by problem, as measured; empty: not yet
   DealTerms terms;

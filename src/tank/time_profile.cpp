@@ -71,12 +71,12 @@ class Rig {
   std::vector<GroupOperands> operands_;
 };
 
+}  // namespace
+
 Problem with_short_k(Problem problem) {
   for (Group& group : problem.groups) group.k = std::min(group.k, kShortElements);
   return problem;
 }
-
-}  // namespace
 
 std::vector<ProblemProfile> profile(const Suite& suite, const std::string& variant,
                                     int thread_count, const MachineRates& rates,
@@ -94,14 +94,20 @@ std::vector<ProblemProfile> profile(const Suite& suite, const std::string& varia
   return profiles;
 }
 
-std::string finding(const ProblemProfile& profile, int thread_count) {
-  const bool memory_bound = profile.light.memory_us > profile.light.compute_us;
+std::string light_finding(const std::string& problem, double us, const SpeedOfLight& light) {
+  const bool memory_bound = light.memory_us > light.compute_us;
   return fmt::format(
       "{}: {:.0f} us, {:.0f} % of the speed of light (memory {:.0f} us, arithmetic {:.0f} us: {} "
-      "decides); {:.0f} % stays when k is cut to {}: call, packing and epilogue; {} threads give "
-      "{:.2f}x of one",
-      profile.problem, profile.us, 100 * profile.light.floor_us() / profile.us,
-      profile.light.memory_us, profile.light.compute_us, memory_bound ? "memory" : "arithmetic",
+      "decides)",
+      problem, us, 100 * light.floor_us() / us, light.memory_us, light.compute_us,
+      memory_bound ? "memory" : "arithmetic");
+}
+
+std::string finding(const ProblemProfile& profile, int thread_count) {
+  return fmt::format(
+      "{}; {:.0f} % stays when k is cut to {}: call, packing and epilogue; {} threads give {:.2f}x "
+      "of one",
+      light_finding(profile.problem, profile.us, profile.light),
       100 * profile.short_us / profile.us, kShortElements, thread_count,
       profile.one_thread_us / profile.us);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a variant's time goes, measured with the engine's public calls: the whole problem, the same
-// problem with next to no k (what is left is the call, packing and the epilogue), and the whole
-// problem on one thread. A research round reports it; the Theorist starts from its times.
+// Where a variant's time goes on the CPU, measured with the engine's public calls: the whole
+// problem, the same problem with next to no k (what is left is the call, packing and the epilogue),
+// and the whole problem on one thread. A research round reports it; the Theorist starts from its
+// times. cli/gpu_profile.hpp does the same on a GPU.
 #pragma once
 
 #include <string>
@@ -21,6 +22,7 @@ struct ProblemProfile {
 };
 
 inline constexpr std::int64_t kShortElements = 64;
+Problem with_short_k(Problem problem);
 
 // Takes about `seconds_per_problem` for each. Throws Error if the variant cannot run the suite.
 std::vector<ProblemProfile> profile(const Suite& suite, const std::string& variant,
@@ -29,5 +31,8 @@ std::vector<ProblemProfile> profile(const Suite& suite, const std::string& varia
 
 // One sentence with its numbers.
 std::string finding(const ProblemProfile& profile, int thread_count);
+
+// "g8: 120 us, 63 % of the speed of light (memory 30 us, arithmetic 76 us: arithmetic decides)"
+std::string light_finding(const std::string& problem, double us, const SpeedOfLight& light);
 
 }  // namespace thresher

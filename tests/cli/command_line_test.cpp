@@ -99,7 +99,8 @@ TEST(CommandLine, SuitesListsEverySuite) {
 }
 
 TEST(CommandLine, VariantsSaysWhatIsMissing) {
-  const nlohmann::json listed = nlohmann::json::parse(run_thresher({"variants", "--json"}).out);
+  const nlohmann::json listed =
+      nlohmann::json::parse(run_thresher({"variants", "--backend", "cpu", "--json"}).out);
   bool has_portable = false;
   for (const nlohmann::json& variant : listed["variants"]) {
     EXPECT_EQ(variant["runs"].get<bool>(), variant["missing"].get<std::string>().empty());
@@ -108,8 +109,19 @@ TEST(CommandLine, VariantsSaysWhatIsMissing) {
   EXPECT_TRUE(has_portable);
 }
 
+TEST(CommandLine, VariantsOfTheGpuHaveNamesEverywhere) {
+  const nlohmann::json listed =
+      nlohmann::json::parse(run_thresher({"variants", "--backend", "gpu", "--json"}).out);
+  ASSERT_FALSE(listed["variants"].empty());
+  for (const nlohmann::json& variant : listed["variants"]) {
+    EXPECT_TRUE(variant["variant"].get<std::string>().starts_with("gpu_sm90")) << variant;
+    EXPECT_EQ(variant["backend"], "gpu");
+    EXPECT_EQ(variant["runs"].get<bool>(), variant["missing"].get<std::string>().empty());
+  }
+}
+
 TEST(CommandLine, TablesFitAHundredColumns) {
-  for (const char* command : {"suites", "variants", "verify --quick --suite small",
+  for (const char* command : {"suites", "variants --backend cpu", "verify --quick --suite small",
                               "doctor --seconds 0.05 --threads 2"}) {
     const Outcome outcome = run_shell(std::string("thresher ") + command);
     EXPECT_EQ(outcome.exit_code, 0) << command << ": " << outcome.err;

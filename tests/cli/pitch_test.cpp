@@ -86,6 +86,22 @@ TEST_F(PitchCommand, SaysWhichFactSpeaksAgainstIt) {
   EXPECT_NE(outcome.out.find("sm100_fp4_m_side: The M side"), std::string::npos) << outcome.out;
 }
 
+TEST_F(PitchCommand, ChecksPitchesForAGpuWithoutOne) {
+  const std::string file =
+      write("p.toml",
+            "name = \"p\"\nsuite = \"seeds\"\nclaim = 2\nmechanism = \"m\"\nbackend = \"gpu\"\n"
+            "[contestant]\nknobs = {launches = \"grouped\"}\n");
+  const Outcome outcome = thresher_command({"pitch", "check", file});
+  EXPECT_EQ(outcome.exit_code, kExitOk) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.out.find("2.00x on suite seeds, backend gpu"), std::string::npos)
+      << outcome.out;
+  const Outcome on_cpu = thresher_command({"pitch", "check", "--backend", "cpu", file});
+  EXPECT_EQ(on_cpu.exit_code, kExitFailure);
+  EXPECT_NE(on_cpu.out.find("a season on backend cpu cannot play it: the pitch needs gpu"),
+            std::string::npos)
+      << on_cpu.out;
+}
+
 TEST_F(PitchCommand, SpeaksJson) {
   const std::string file = write("p.toml", kComplete);
   const std::string missing = (folder_ / "missing.toml").string();
@@ -125,7 +141,8 @@ TEST(ConstraintsCommand, SaysWhetherLearnedOnesStillBind) {
   const std::string path = (folder / "ledger.db").string();
   Ledger ledger(path);
   import_seeds_season(ledger);
-  ledger.append("spring", "season", "measured", {{"suite", "small"}, {"champion_hash", "c0"}});
+  ledger.append("spring", "season", "measured",
+                {{"suite", "small"}, {"backend", "cpu"}, {"champion_hash", "c0"}});
   const Constraint lesson = *lesson_of({.name = "p", .backend = "cpu", .knobs = {{"stages", "8"}}},
                                        {.season = "spring",
                                         .round = 1,
@@ -134,20 +151,23 @@ TEST(ConstraintsCommand, SaysWhetherLearnedOnesStillBind) {
                                         .reason = "slower",
                                         .verdict_entry = 3});
   ledger.append("spring", "constraint", "measured", constraint_entry(lesson));
-  const auto state_of = [&](const std::string& id) {
-    const Outcome outcome = thresher_command({"constraints", "--ledger", path, "--json"});
-    const json listed = json::parse(outcome.out);
+  const auto state_of = [&](const std::string& id, std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments{"constraints", "--ledger", path, "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const json listed = json::parse(thresher_command(arguments).out);
     for (const json& one : listed.at("constraints")) {
       if (one.at("id") == id) return one.at("why_inactive").get<std::string>();
     }
     return std::string("not listed");
   };
-  EXPECT_EQ(state_of("spring_round1_p"), "");
+  const std::vector<std::string> on_cpu{"--backend", "cpu"};
+  EXPECT_EQ(state_of("spring_round1_p", on_cpu), "");
+  EXPECT_EQ(state_of("seeds_tile_sizes", on_cpu), "not listed") << "it speaks of a GPU";
   EXPECT_EQ(state_of("seeds_tile_sizes"), "reported, not measured here: it binds nobody");
   ledger.append("spring", "champion", "measured", {{"champion_hash", "c1"}});
-  EXPECT_EQ(state_of("spring_round1_p"), "reopened: the champion has changed since");
+  EXPECT_EQ(state_of("spring_round1_p", on_cpu), "reopened: the champion has changed since");
 
-  const Outcome table = thresher_command({"constraints", "--ledger", path});
+  const Outcome table = thresher_command({"constraints", "--backend", "cpu", "--ledger", path});
   EXPECT_NE(table.out.find("spring_round1_p\n"
                            "  claims  p lost in round 1: slower.\n"
                            "  vetoes  backend cpu, stages = 8\n"

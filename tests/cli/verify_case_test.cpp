@@ -4,15 +4,17 @@
 
 #include <gtest/gtest.h>
 
+#include "cli/verify_backend.hpp"
 #include "right_answer.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::cli {
 namespace {
 
-const Runner kOneThread{"cpu_portable", 1};
-const Runner kTwoThreads{"cpu_portable", 2};
-const Runner kOtherBody{"cpu_avx2", 1};
+const Runner kOneThread{"cpu_portable", "1 thread", "twins"};
+const Runner kTwoThreads{"cpu_portable", "2 threads", "twins"};
+const Runner kOtherBody{"cpu_avx2", "1 thread", "twins"};
+const Runner kStranger{"cpu_amx", "1 thread", "others"};
 
 Problem small_problem(Op op, Activations activations, Output output) {
   Problem problem{
@@ -153,22 +155,30 @@ TEST_F(VerifyCaseTest, FindsThreadCountsThatDisagree) {
         check(kTwoThreads, [&](const GuardedOutputs& outputs) { *element(outputs, 0, 3, 4) ^= 1; });
     EXPECT_FALSE(finding.ok);
     EXPECT_EQ(finding.what,
-              "not the bits of cpu_portable with 1 threads, first at group 0, row 3, column 4");
+              "not the bits of cpu_portable, 1 thread, first at group 0, row 3, column 4");
     ASSERT_TRUE(finding.twin.has_value());
-    EXPECT_EQ(finding.twin->thread_count, 1);
+    EXPECT_EQ(finding.twin->way, "1 thread");
   }
 }
 
-TEST_F(VerifyCaseTest, BodiesMustAgreeOnIntegersOnly) {
+TEST_F(VerifyCaseTest, OnlyTwinsMustAgree) {
   const auto least_bit = [&](const GuardedOutputs& outputs) { *element(outputs, 0, 3, 4) ^= 1; };
   use(small_problem(Op::kGemm, Activations::kNvfp4, Output::kFp32), InputFamily::kNatural);
   ASSERT_TRUE(check_right(kOneThread).ok);
   EXPECT_FALSE(check(kOtherBody, least_bit).ok);
-  EXPECT_TRUE(check({"cpu_amx", 1}, least_bit).ok);
+  EXPECT_TRUE(check(kStranger, least_bit).ok);
+}
 
-  use(small_problem(Op::kGemm, Activations::kFp16, Output::kFp32), InputFamily::kNatural);
-  ASSERT_TRUE(check_right(kOneThread).ok);
-  EXPECT_TRUE(check(kOtherBody, least_bit).ok);
+TEST(VerifyCpu, BodiesAreTwinsOnIntegersOnly) {
+  const std::unique_ptr<VerifyBackend> cpu = make_verify_cpu({1});
+  const auto twin_set = [&](Activations activations, const char* variant) {
+    const Problem problem = small_problem(Op::kGemm, activations, Output::kFp32);
+    return cpu->runners(problem, InputFamily::kNatural, variant).front().twin_set;
+  };
+  constexpr Activations kNvfp4 = Activations::kNvfp4;
+  EXPECT_EQ(twin_set(kNvfp4, "cpu_portable"), twin_set(kNvfp4, "cpu_avx2:stages=0"));
+  EXPECT_NE(twin_set(kNvfp4, "cpu_portable"), twin_set(kNvfp4, "cpu_amx"));
+  EXPECT_NE(twin_set(Activations::kFp16, "cpu_portable"), twin_set(Activations::kFp16, "cpu_avx2"));
 }
 
 TEST_F(VerifyCaseTest, ReportsARefusalAsAFailure) {

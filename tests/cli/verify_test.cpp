@@ -6,6 +6,7 @@
 
 #include "child.hpp"
 #include "cli/verify_report.hpp"
+#include "thresher/gpu.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -63,13 +64,14 @@ TEST(Verify, NarrowsDownToOneCase) {
 // A failure cannot be had from an engine that is right, but the command it would print can be run.
 TEST(Verify, RepeatCommandRunsTheCaseAndItsTwin) {
   const TemporaryFolder folder;
-  const Failure failure{.suite = "mini",
-                        .suite_argument = folder.write("it's mini.toml", kSuite),
-                        .problem = "gemm",
-                        .family = "natural",
-                        .seed = 17,
-                        .runner = {"cpu_portable:decode=direct", 2},
-                        .finding = {.ok = false, .what = "", .twin = Runner{"cpu_portable", 1}}};
+  const Failure failure{
+      .suite = "mini",
+      .suite_argument = folder.write("it's mini.toml", kSuite),
+      .problem = "gemm",
+      .family = "natural",
+      .seed = 17,
+      .runner = {"cpu_portable:decode=direct", threads_way(2), ""},
+      .finding = {.ok = false, .what = "", .twin = Runner{"cpu_portable", threads_way(1), ""}}};
   const Outcome outcome = run_shell(repeat_command(failure) + " --json");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const nlohmann::json report = nlohmann::json::parse(outcome.out);
@@ -78,6 +80,30 @@ TEST(Verify, RepeatCommandRunsTheCaseAndItsTwin) {
   ASSERT_EQ(report["variants"].size(), 2u);
   EXPECT_EQ(report["variants"][0]["variant"], "cpu_portable");
   EXPECT_EQ(report["variants"][1]["variant"], "cpu_portable:decode=direct");
+}
+
+TEST(Verify, RunsTheKernelsOfTheGpuInTheEmulator) {
+  const TemporaryFolder folder;
+  const std::string suite = folder.write("mini.toml", kSuite);
+  const Outcome outcome = run_thresher(
+      {"verify", "--backend", "emulator", "--suite", suite, "--variant", "gpu_sm90", "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const nlohmann::json report = nlohmann::json::parse(outcome.out);
+  // Two problems, three families, two orders of events.
+  EXPECT_EQ(report["checks"], 2 * 3 * 2);
+  EXPECT_EQ(report["variants"][0]["variant"], "gpu_sm90");
+}
+
+TEST(Verify, SaysWhyThereIsNoGpu) {
+  const std::string why = why_no_gpu();
+  if (why.empty()) GTEST_SKIP() << "this machine has a GPU";
+  for (const char* command : {"verify", "bench", "doctor"}) {
+    std::vector<std::string> arguments{command, "--backend", "gpu"};
+    if (std::string(command) != "doctor") arguments.insert(arguments.end(), {"--suite", "edges"});
+    const Outcome outcome = run_thresher(arguments);
+    EXPECT_EQ(outcome.exit_code, 1) << command;
+    EXPECT_NE(outcome.err.find(why), std::string::npos) << outcome.err;
+  }
 }
 
 TEST(Verify, NothingVerifiedIsNotSuccess) {

@@ -74,17 +74,20 @@ TEST(GemmPlan, GroupedLaunchFillsTheDevice) {
 
 TEST(GemmPlan, OneLaunchPerGroupAndPass) {
   const Problem problem = problem_of(3, 64, Op::kDual);
-  const GemmKnobs knobs{
-      .tokens = 64, .weight_rows = 256, .launches = Launches::kPerGroup, .dual = Dual::kTwoPass};
-  const GemmPlan plan = make_plan(knobs, {.problem = problem, .token_limit = 192});
-  ASSERT_EQ(plan.launches.size(), 6u);
-  for (std::uint32_t i = 0; i < 6; ++i) {
-    EXPECT_EQ(plan.launches[i].first_group, i / 2);
-    EXPECT_EQ(plan.launches[i].group_count, 1u);
-    EXPECT_EQ(plan.launches[i].config.product, i % 2 == 0 ? Product::kGatePass : Product::kUpPass);
+  for (const Launches launches : {Launches::kPerGroup, Launches::kStreams}) {
+    const GemmKnobs knobs{
+        .tokens = 64, .weight_rows = 256, .launches = launches, .dual = Dual::kTwoPass};
+    const GemmPlan plan = make_plan(knobs, {.problem = problem, .token_limit = 192});
+    ASSERT_EQ(plan.launches.size(), 6u);
+    for (std::uint32_t i = 0; i < 6; ++i) {
+      EXPECT_EQ(plan.launches[i].first_group, i / 2);
+      EXPECT_EQ(plan.launches[i].group_count, 1u);
+      EXPECT_EQ(plan.launches[i].config.product,
+                i % 2 == 0 ? Product::kGatePass : Product::kUpPass);
+    }
+    EXPECT_EQ(plan.workspace.gate_stride_elements, 4096u);
+    EXPECT_GE(plan.workspace.bytes - plan.workspace.gates, 192u * 4096 * 4);
   }
-  EXPECT_EQ(plan.workspace.gate_stride_elements, 4096u);
-  EXPECT_GE(plan.workspace.bytes - plan.workspace.gates, 192u * 4096 * 4);
 }
 
 TEST(GemmPlan, SplitKHasRoomForEveryPart) {

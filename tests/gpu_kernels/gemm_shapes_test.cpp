@@ -80,7 +80,6 @@ TEST(GemmShapes, TokenLimitAboveTheTokens) {
   KernelScene scene(make_problem({3, 0, 20}, 72, 144), {.tokens_spare = 500});
   scene.run(kSplit, kernels_for<kSplit, Op::kGemm, ActivationType::kNvfp4, OutputType::kFp32>());
   expect_conforming(scene);
-  EXPECT_TRUE(scene.counters_zero());
 }
 
 // Groups in one buffer, each after the one before: where a group begins only the device knows.

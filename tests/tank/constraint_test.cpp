@@ -6,7 +6,10 @@
 
 #include <set>
 
+#include "gemm/suite.hpp"
 #include "nvfp4/error_message.hpp"
+#include "tank/any_variant.hpp"
+#include "tank/baseline.hpp"
 #include "tank/scratch_folder.hpp"
 
 namespace thresher {
@@ -75,8 +78,48 @@ TEST(Constraint, TheTilesOfBlackwell) {
   EXPECT_EQ(tile("128x100x256"), "sm100_fp4_n_side_step");
   EXPECT_EQ(tile("128x264x256"), "sm100_fp4_n_side_most");
   EXPECT_EQ(tile("128x128x96"), "sm100_fp4_k_step");
-  EXPECT_EQ(vetoed_by(knob_pitch({{"tile", "96x128x64"}}, "gpu_sm90")), "sm90_wgmma_m_side");
-  EXPECT_EQ(vetoed_by(knob_pitch({{"tile", "64x12x64"}}, "gpu_sm90")), "sm90_wgmma_n_side_step");
+}
+
+TEST(Constraint, TheTilesOfHopper) {
+  EXPECT_EQ(vetoed_by(knob_pitch({{"rows", "96"}}, "gpu")), "sm90_wgmma_m_side");
+  EXPECT_EQ(vetoed_by(knob_pitch({{"tokens", "12"}}, "gpu")), "sm90_wgmma_n_side_step");
+  EXPECT_EQ(vetoed_by(knob_pitch({{"tokens", "264"}}, "gpu")), "sm90_wgmma_n_side_most");
+  EXPECT_EQ(vetoed_by(knob_pitch({{"tokens", "248"}, {"rows", "128"}}, "gpu")), "none");
+}
+
+// Every such veto is of something that the kernels' own support table refuses too.
+TEST(Constraint, LimitsOfHopperAreThoseOfTheKernels) {
+  const Suite suite = load_suite("seeds");
+  const std::map<std::string, std::string> vetoes = {
+      {"gpu_sm90:tokens=256,rows=256,stages=3", "sm90_registers"},
+      {"gpu_sm90:tokens=128,rows=256,warpgroups=1", "sm90_registers_one_warpgroup"},
+      {"gpu_sm90:tokens=224,stages=7", "sm90_shared_memory"},
+      {"gpu_sm90:schedule=balanced,split_k=2", "balanced_schedule_cuts_k_itself"}};
+  for (const auto& [variant, constraint] : vetoes) {
+    Pitch pitch = variant_pitch({}, variant);
+    pitch.backend = "gpu";
+    EXPECT_EQ(vetoed_by(pitch), constraint) << variant;
+    EXPECT_FALSE(variant_supports(variant, suite.problems[0], {}).ok) << variant;
+  }
+  Pitch most = variant_pitch({}, "gpu_sm90:tokens=256,stages=6");
+  most.backend = "gpu";
+  EXPECT_EQ(vetoed_by(most), "none");
+}
+
+TEST(Constraint, ThePlainKernelTakesNoNotice) {
+  const auto on_plain = [](const char* knob, const char* value) {
+    Pitch pitch = knob_pitch({{knob, value}}, "gpu");
+    pitch.contestant = contestant_against(pitch, gpu_baseline());
+    return vetoed_by(pitch);
+  };
+  EXPECT_EQ(on_plain("stages", "2"), "plain_kernel_has_one_stage");
+  EXPECT_EQ(on_plain("store", "staged"), "plain_kernel_stores_directly");
+  EXPECT_EQ(on_plain("schedule", "balanced"), "plain_kernel_walks_tiles");
+  EXPECT_EQ(on_plain("split_k", "2"), "plain_kernel_keeps_k_whole");
+  EXPECT_EQ(on_plain("rows", "256"), "plain_kernel_rows");
+  EXPECT_EQ(on_plain("kernel", "pipelined"), "none");
+  EXPECT_EQ(on_plain("tokens", "64"), "none");
+  EXPECT_EQ(on_plain("launches", "streams"), "none");
 }
 
 TEST(Constraint, ReasonsNameClaimValueAndSource) {
@@ -131,7 +174,7 @@ TEST(Constraint, AllPartsMustMeet) {
   EXPECT_FALSE(find_veto(pitch, {constraint}, kContext)) << "another family";
   pitch.family = "pipeline_stages";
   EXPECT_TRUE(find_veto(pitch, {constraint}, kContext));
-  pitch.backend = "gpu_sm90";
+  pitch.backend = "gpu";
   EXPECT_FALSE(find_veto(pitch, {constraint}, kContext)) << "another backend";
   pitch = knob_pitch({{"stages", "1"}});
   pitch.family = "pipeline_stages";

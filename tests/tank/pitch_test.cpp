@@ -10,6 +10,7 @@
 
 #include "digest/sha256.hpp"
 #include "nvfp4/error_message.hpp"
+#include "tank/baseline.hpp"
 #include "tank/scratch_folder.hpp"
 #include "thresher/error.hpp"
 
@@ -75,8 +76,7 @@ std::vector<Complaint> complaints_about_parts() {
        "title has a control character; one line of text is allowed"},
       {with("mechanism", "mechanism = \"a\\u001bb\""), "1:13",
        "mechanism has a control character; text in lines is allowed"},
-      {with("", "backend = \"tpu\""), "1:11",
-       "backend = \"tpu\" is none of cpu, gpu_sm90, gpu_sm100"},
+      {with("", "backend = \"tpu\""), "1:11", "backend = \"tpu\" is none of cpu, gpu, gpu_sm100"},
       {with("", "risk = \"none\""), "1:8", "risk = \"none\" is none of low, medium, high"},
       {with("suite", "suite = \"sedes\""), "1:9",
        "unknown suite 'sedes'; give the path of a .toml file or one of decode, dual, dual_wide, "
@@ -122,7 +122,8 @@ std::vector<Complaint> complaints_about_contestants() {
       {with_contestant("knobs = {}\nsource = \"a.c\""), "6:1",
        "the contestant has knobs and source; " + one_of},
       {with_contestant("knobs = {}\nthreads = 2"), "8:1",
-       "unknown key \"threads\"; a contestant has knobs, variant, source, command"},
+       "unknown key \"threads\"; a contestant has knobs, variant, source, command, launch, "
+       "prepare, workspace_bytes, packed_bytes"},
       {with_contestant("knobs = 16"), "7:9",
        "knobs is an integer; a table such as {stages = 16} is allowed"},
       {with_contestant("knobs = {stages = true}"), "7:19",
@@ -135,7 +136,8 @@ std::vector<Complaint> complaints_about_contestants() {
        "unknown variant 'cpu_sse'; variants begin with one of cpu_portable, cpu_avx2, cpu_avx512, "
        "cpu_avx512vnni, cpu_amx"},
       {with_contestant("source = \"a.py\""), "7:10",
-       "source = \"a.py\" ends in none of .c, .cpp, .cc, .so; other programs enter as a command"},
+       "source = \"a.py\" ends in none of .c, .cpp, .cc, .so, .cu; other programs enter as a "
+       "command"},
       {with_contestant("command = \"python3\""), "7:11",
        "command is a string; an array of 1 to 64 strings such as [\"python3\", \"mine.py\"] is "
        "allowed"},
@@ -149,9 +151,43 @@ std::vector<Complaint> complaints_about_contestants() {
   };
 }
 
+// Likewise for a GPU, where the first line of [contestant] is line 7 as well.
+std::string with_gpu(std::string_view lines) { return with("", "backend = \"gpu\"", lines); }
+
+std::vector<Complaint> complaints_about_gpu_contestants() {
+  const std::string cuda = "source = \"a.cu\"\n";
+  const std::string launch = cuda + "[[contestant.launch]]\n";
+  return {
+      {with_gpu("knobs = {stages = 9}"), "7:10", "stages = '9' is not 2 to 8"},
+      {with_gpu("knobs = {decode = \"panel\"}"), "7:10",
+       "unknown knob 'decode'; knobs are kernel, tokens, rows, warpgroups, stages, steps, roles, "
+       "store, schedule, split_k, blocks, launches, graph, dual"},
+      {with_gpu("variant = \"cpu_avx2\""), "7:11", "variant \"cpu_avx2\" is none of backend gpu"},
+      {with_gpu("variant = \"gpu_sm80\""), "7:11",
+       "unknown variant 'gpu_sm80'; variants of a GPU begin with gpu_sm90"},
+      {with_contestant(launch + "kernel = \"f\"\ngrid = 1\nblock = 1"), "7:10",
+       "source = \"a.cu\" needs backend = \"gpu\""},
+      {with_gpu(cuda), "6:1", "a CUDA source needs at least one launch: kernel, grid and block"},
+      {with_gpu(cuda + "launch = 3"), "8:10",
+       "launch is an integer; [[contestant.launch]] tables with kernel, grid and block are "
+       "allowed"},
+      {with_gpu(launch + "kernel = \"f\"\nblock = 1"), "8:1", "the launch has no grid"},
+      {with_gpu(launch + "kernel = \"f\"\ngrid = 1\nblock = 1\nthreads = 2"), "12:1",
+       "unknown key \"threads\"; a launch has kernel, grid, block, cluster, shared_bytes"},
+      {with_gpu(launch + "kernel = \"f\"\ngrid = true\nblock = 1"), "10:8",
+       "grid is a boolean; an integer or a string such as \"ceil_div(n, 128) * groups\" is "
+       "allowed"},
+      {with_gpu(launch + "kernel = \"f\"\ngrid = [1, -2]\nblock = 1"), "10:12",
+       "grid = -2 is negative"},
+      {with_gpu("knobs = {}\nworkspace_bytes = 16"), "8:19",
+       "workspace_bytes belongs to a source that ends in .cu"},
+  };
+}
+
 std::vector<Complaint> all_complaints() {
   std::vector<Complaint> all = complaints_about_parts();
-  for (const auto& more : {complaints_about_claims(), complaints_about_contestants()}) {
+  for (const auto& more : {complaints_about_claims(), complaints_about_contestants(),
+                           complaints_about_gpu_contestants()}) {
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;
@@ -251,6 +287,55 @@ TEST(Pitch, KnobsOfOtherBackendsAreTheirs) {
   const Pitch pitch =
       parse_pitch(with("", "backend = \"gpu_sm100\"", "knobs = {tile = \"64x128x256\"}"), "x.toml");
   EXPECT_EQ(pitch.knobs.at("tile"), "64x128x256");
+}
+
+TEST(Pitch, KnobsOfTheGpuAreChecked) {
+  const Pitch pitch =
+      parse_pitch(with_gpu("knobs = {kernel = \"pipelined\", stages = 4}"), "x.toml");
+  EXPECT_EQ(pitch.backend, "gpu");
+  EXPECT_EQ(pitch.contestant.backend, Backend::kGpu);
+  EXPECT_EQ(pitch.knobs.at("stages"), "4");
+  const Contestant contestant = contestant_against(pitch, gpu_baseline());
+  EXPECT_EQ(contestant.variant, "gpu_sm90:launches=per_group,dual=two_pass");
+  EXPECT_EQ(contestant.name, contestant.variant);
+  EXPECT_EQ(contestant.backend, Backend::kGpu);
+  EXPECT_NE(error_message([&] { contestant_against(pitch, cpu_baseline()); }), "");
+}
+
+TEST(Pitch, VariantsOfTheGpuHaveOneName) {
+  const Pitch pitch =
+      parse_pitch(with_gpu("variant = \"gpu_sm90:store=staged,tokens=64\""), "x.toml");
+  EXPECT_EQ(pitch.contestant.variant, "gpu_sm90:tokens=64,store=staged");
+}
+
+TEST(Pitch, CudaSourcesSayHowTheyAreLaunched) {
+  const Pitch pitch = parse_pitch(with_gpu("source = \"mine.cu\"\n"
+                                           "workspace_bytes = \"m_sum * k * 2\"\n"
+                                           "packed_bytes = 4096\n"
+                                           "[[contestant.prepare]]\n"
+                                           "kernel = \"repack\"\ngrid = \"groups\"\nblock = 256\n"
+                                           "[[contestant.launch]]\n"
+                                           "kernel = \"gemm\"\n"
+                                           "grid = [\"ceil_div(n, 128)\", \"groups\"]\n"
+                                           "block = [32, 4]\nshared_bytes = 65536"),
+                                  "x.toml");
+  EXPECT_EQ(pitch.contestant.kind, ContestantKind::kCuda);
+  const CudaLaunches& launches = pitch.contestant.launches;
+  EXPECT_EQ(launches.workspace_bytes, "m_sum * k * 2");
+  EXPECT_EQ(launches.packed_bytes, "4096");
+  EXPECT_EQ(launches.prepare,
+            (std::vector<CudaLaunch>{{.kernel = "repack", .grid = {"groups"}, .block = {"256"}}}));
+  EXPECT_EQ(launches.launches, (std::vector<CudaLaunch>{{.kernel = "gemm",
+                                                         .grid = {"ceil_div(n, 128)", "groups"},
+                                                         .block = {"32", "4"},
+                                                         .shared_bytes = "65536"}}));
+}
+
+TEST(Pitch, CommandsOfTheGpuAreItsOwn) {
+  EXPECT_EQ(parse_pitch(with_gpu("command = [\"true\"]"), "x.toml").contestant.backend,
+            Backend::kGpu);
+  EXPECT_EQ(parse_pitch(with_contestant("command = [\"true\"]"), "x.toml").contestant.backend,
+            Backend::kCpu);
 }
 
 class PitchFile : public ::testing::Test {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "tank/cpu_model.hpp"
 #include "tank/fake_season.hpp"
-#include "tank/machine_model.hpp"
 #include "tank/oracle.hpp"
 #include "tank/pragmatist.hpp"
 #include "tank/scratch_folder.hpp"
@@ -36,8 +36,14 @@ bool contains(const std::string& text, const std::string& part) {
 // One group of whole tiles that every thread gets an equal part of.
 Problem even_problem() { return {.name = "even", .groups = {{.m = 256, .n = 256, .k = 1024}}}; }
 
-constexpr MachineRates kRates{
-    .read_gb_per_s = 10, .nvfp4_gop_per_s = 100, .fp16_gop_per_s = 50, .bf16_gop_per_s = 50};
+Machine machine_with(int thread_count) {
+  return {.rates = {.read_gb_per_s = 10,
+                    .nvfp4_gop_per_s = 100,
+                    .fp16_gop_per_s = 50,
+                    .bf16_gop_per_s = 50},
+          .thread_count = thread_count,
+          .limits = {}};
+}
 
 TEST(Shark, PointsForSpeedupAreTheTimeSaved) {
   EXPECT_EQ(speedup_points(0), 0);
@@ -79,7 +85,7 @@ TEST(Shark, VotesForItsBest) {
 
 TEST(MachineModel, AnEvenProblemIsBalanced) {
   const cpu::Variant variant = cpu::default_variant(cpu::Isa::kPortable);
-  const ModelledRun run = modelled_run(even_problem(), variant, 2, kRates);
+  const ModelledRun run = modelled_cpu_run(even_problem(), variant, machine_with(2));
   EXPECT_NEAR(run.balance, 1, 1e-9);
   EXPECT_GE(run.work, 1);
 }
@@ -89,32 +95,31 @@ TEST(MachineModel, GroupAfterGroupLeavesThreadsIdle) {
   const Problem problem{.name = "p",
                         .groups = {{4, 32, 64}, {4, 32, 64}, {4, 32, 64}, {4, 32, 64}}};
   cpu::Variant variant = cpu::default_variant(cpu::Isa::kPortable);
-  EXPECT_NEAR(modelled_run(problem, variant, 2, kRates).balance, 1, 1e-9);
+  EXPECT_NEAR(modelled_cpu_run(problem, variant, machine_with(2)).balance, 1, 1e-9);
   variant.schedule = cpu::Schedule::kSequence;
-  EXPECT_NEAR(modelled_run(problem, variant, 2, kRates).balance, 0.5, 1e-9);
+  EXPECT_NEAR(modelled_cpu_run(problem, variant, machine_with(2)).balance, 0.5, 1e-9);
 }
 
 TEST(MachineModel, SmallerTilesDecodeMoreOften) {
   cpu::Variant variant = cpu::default_variant(cpu::Isa::kPortable);
-  const double large = modelled_run(even_problem(), variant, 1, kRates).work;
+  const double large = modelled_cpu_run(even_problem(), variant, machine_with(1)).work;
   variant.tile_rows = 4;
-  const double small = modelled_run(even_problem(), variant, 1, kRates).work;
+  const double small = modelled_cpu_run(even_problem(), variant, machine_with(1)).work;
   EXPECT_GT(small, large);
 }
 
 TEST(MachineModel, StreamingStoresSpareTheRead) {
   cpu::Variant variant = cpu::default_variant(cpu::Isa::kPortable);
-  const ModelledRun plain = modelled_run(even_problem(), variant, 1, kRates);
+  const ModelledRun plain = modelled_cpu_run(even_problem(), variant, machine_with(1));
   variant.store = cpu::Store::kStreaming;
-  const ModelledRun streaming = modelled_run(even_problem(), variant, 1, kRates);
+  const ModelledRun streaming = modelled_cpu_run(even_problem(), variant, machine_with(1));
   const double c_bytes = 256 * 256 * 2;
   EXPECT_NEAR(plain.bytes - streaming.bytes, c_bytes, 1e-6);
 }
 
 TheoristEvidence theorist_evidence() {
   return {.suite = {.name = "s", .problems = {even_problem()}},
-          .thread_count = 1,
-          .rates = kRates,
+          .machine = machine_with(1),
           .champion = fake_champion(),
           // 2 * 256 * 256 * 1024 operations at 100 G/s are 1342 us; memory needs less than 100.
           .champion_us = {{"even", 2684}}};
@@ -150,8 +155,8 @@ TEST(Theorist, SeesWhatASequenceCosts) {
   TheoristEvidence evidence = theorist_evidence();
   evidence.suite.problems = {
       {.name = "even", .groups = {{4, 32, 4096}, {4, 32, 4096}, {4, 32, 4096}, {4, 32, 4096}}}};
-  evidence.thread_count = 2;
-  evidence.rates.read_gb_per_s = 1000;
+  evidence.machine.thread_count = 2;
+  evidence.machine.rates.read_gb_per_s = 1000;
   evidence.champion_us.clear();
   const Ballot ballot = theorist(evidence).judge(
       against_champion(fake_pitch("in_turn", 1.2, "knobs = {schedule = \"sequence\"}")));
@@ -216,7 +221,8 @@ TEST(TrackRecord, JoinsVerdictsToTheirClaims) {
 }
 
 Ballot pragmatic(const Pitch& pitch) {
-  return pragmatist({.suite = fake_suite(), .thread_count = 2, .champion = fake_champion()})
+  return pragmatist(
+             {.suite = fake_suite(), .machine = machine_with(2), .champion = fake_champion()})
       .judge(pitch);
 }
 

@@ -30,7 +30,7 @@ struct GemmConfig {
 
   int tokens = 128;             // per tile: the width of the MMA, a multiple of 8 from 8 to 256
   int weight_rows = 128;        // per tile: 128 or 256 packed rows
-  int consumer_warpgroups = 2;  // that share the rows: 1 or 2
+  int consumer_warpgroups = 2;  // that share the rows: 1, 2 or 4
   int stages = 4;               // tiles of k in shared memory, at least 2
   int fragment_steps = 4;       // MMA steps (16 k) per fragment buffer: 2 or 4
   bool specialised = true;      // a producer warp of its own; otherwise a consumer's thread loads

@@ -21,7 +21,8 @@ namespace thresher::gpu {
 // kPipelined is gemm.cuh, kPlain the baseline plain_gemm.cuh, which has a single setting of the
 // knobs but `tokens`, `launches` and `dual`.
 enum class GemmKind : std::uint8_t { kPipelined, kPlain };
-enum class Launches : std::uint8_t { kGrouped, kPerGroup };
+// kPerGroup: one launch per group, in sequence. kStreams: those launches on a pool of streams.
+enum class Launches : std::uint8_t { kGrouped, kPerGroup, kStreams };
 enum class Dual : std::uint8_t { kFused, kTwoPass };
 
 struct GemmKnobs {

@@ -35,8 +35,8 @@ std::string why_not_values(const GemmKnobs& knobs) {
   }
   if (knobs.kind == GemmKind::kPlain) return {};  // has one setting of the others
   return first_of({why_not_one_of("weight_rows", knobs.weight_rows, {128, 256}),
-                   why_not_one_of("consumer_warpgroups", knobs.consumer_warpgroups, {1, 2}),
-                   why_not_between("stages", knobs.stages, 2, 8),
+                   why_not_one_of("consumer_warpgroups", knobs.consumer_warpgroups, {1, 2, 4}),
+                   why_not_between("stages", knobs.stages, 2, 32),
                    why_not_one_of("fragment_steps", knobs.fragment_steps, {2, 4}),
                    why_not_between("split_k", knobs.split_k, 1, 64),
                    why_not_between("blocks_per_sm", knobs.blocks_per_sm, 1, 8)});

@@ -28,20 +28,8 @@ std::vector<Product> products_of(const GemmKnobs& knobs, Op op) {
 }
 
 GemmConfig config_of(const GemmKnobs& knobs, const Problem& problem, Product product) {
-  const GemmConfig config{.product = product,
-                          .output = output_type(problem.output),
-                          .operand = operand_of(activation_type(problem.activations)),
-                          .tokens = knobs.tokens,
-                          .weight_rows = knobs.weight_rows,
-                          .consumer_warpgroups = knobs.consumer_warpgroups,
-                          .stages = knobs.stages,
-                          .fragment_steps = knobs.fragment_steps,
-                          .specialised = knobs.specialised,
-                          .store = knobs.store,
-                          .schedule = knobs.schedule,
-                          .split_k = knobs.split_k,
-                          .blocks_per_sm = knobs.blocks_per_sm};
-  return knobs.kind == GemmKind::kPlain ? plain_config(config) : config;
+  return config_of(knobs, product, activation_type(problem.activations),
+                   output_type(problem.output));
 }
 
 std::uint32_t shared_bytes_of(GemmKind kind, const GemmConfig& config) {

@@ -20,6 +20,24 @@ ActivationType activation_type(Activations activations);
 // In the order of their launches.
 std::vector<Product> products_of(const GemmKnobs& knobs, Op op);
 GemmConfig config_of(const GemmKnobs& knobs, const Problem& problem, Product product);
+// The same where the types are known: a constant for whoever instantiates kernels.
+constexpr GemmConfig config_of(const GemmKnobs& knobs, Product product, ActivationType activations,
+                               OutputType output) {
+  const GemmConfig config{.product = product,
+                          .output = output,
+                          .operand = operand_of(activations),
+                          .tokens = knobs.tokens,
+                          .weight_rows = knobs.weight_rows,
+                          .consumer_warpgroups = knobs.consumer_warpgroups,
+                          .stages = knobs.stages,
+                          .fragment_steps = knobs.fragment_steps,
+                          .specialised = knobs.specialised,
+                          .store = knobs.store,
+                          .schedule = knobs.schedule,
+                          .split_k = knobs.split_k,
+                          .blocks_per_sm = knobs.blocks_per_sm};
+  return knobs.kind == GemmKind::kPlain ? plain_config(config) : config;
+}
 std::uint32_t shared_bytes_of(GemmKind kind, const GemmConfig& config);
 
 struct Extents {

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// --backend: what a command computes on. Without it, a GPU where there is a usable one, and the CPU
+// otherwise.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gemm/backend.hpp"
+#include "thresher/gpu.hpp"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace thresher::cli {
+
+// Adds the option; `word` stays empty when nobody says. `words` are the backends that the command
+// can use.
+CLI::Option* add_backend_option(CLI::App& command, std::string& word,
+                                const std::vector<std::string>& words = {"cpu", "gpu"});
+
+// The backend to use: the one that was named, else the one that the named variants belong to, else
+// what this machine has. Throws Error where a GPU is needed and there is none, and UsageError where
+// a variant belongs to another backend.
+Backend resolve_backend(const std::string& word, const std::vector<std::string>& variants = {});
+
+// The same on a machine of which `why_no_gpu` is known: empty where it has a usable GPU.
+Backend choose_backend(const std::string& word, const std::vector<std::string>& variants,
+                       const std::string& why_no_gpu);
+
+// How every command opens the GPU: compiled kernels are kept in the user's cache, and NVRTC is also
+// looked for in the Python environment that is active and in the one that ./run makes.
+GpuEngineOptions gpu_engine_options();
+
+}  // namespace thresher::cli

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulated/named_kernels.hpp"
+
+namespace thresher::emulated {
+
+const KernelSet& named_kernels() {
+  static const KernelSet kernels = [] {
+    KernelSet all;
+    add_default_kernels(all);
+    add_few_token_kernels(all);
+    add_tile_kernels(all);
+    add_pipeline_kernels(all);
+    add_schedule_kernels(all);
+    return all;
+  }();
+  return kernels;
+}
+
+}  // namespace thresher::emulated

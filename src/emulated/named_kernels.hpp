@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of gpu::named_variants(), and of the baseline gpu::plain_variant(), for both
+// operations: every named variant writes fp16 from NVFP4 and fp16 activations; the default and the
+// one for few tokens write every type from every type.
+//
+// Each named_kernels_*.cpp adds those of some variants, so that they compile side by side.
+#pragma once
+
+#include "emulated/kernel_set.hpp"
+
+namespace thresher::emulated {
+
+const KernelSet& named_kernels();
+
+void add_default_kernels(KernelSet& kernels);
+void add_few_token_kernels(KernelSet& kernels);
+void add_tile_kernels(KernelSet& kernels);
+void add_pipeline_kernels(KernelSet& kernels);
+void add_schedule_kernels(KernelSet& kernels);
+
+}  // namespace thresher::emulated

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulated/named_instantiate.hpp"
+
+namespace thresher::emulated {
+
+void add_few_token_kernels(KernelSet& kernels) {
+  add_every_type<gpu::GemmKnobs{.tokens = 16, .stages = 6}>(kernels);
+}
+
+}  // namespace thresher::emulated

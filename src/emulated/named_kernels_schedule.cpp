@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Variants that divide the work in another way than the default, and the baseline.
+#include "emulated/named_instantiate.hpp"
+
+namespace thresher::emulated {
+
+void add_schedule_kernels(KernelSet& kernels) {
+  add_fp16_output<gpu::GemmKnobs{.schedule = gpu::Schedule::kBalanced}>(kernels);
+  add_fp16_output<gpu::GemmKnobs{.split_k = 2}>(kernels);
+  add_fp16_output<gpu::GemmKnobs{.consumer_warpgroups = 1, .dual = gpu::Dual::kTwoPass}>(kernels);
+  add_fp16_output<gpu::GemmKnobs{.kind = gpu::GemmKind::kPlain}>(kernels);
+  add_fp16_output<gpu::GemmKnobs{.kind = gpu::GemmKind::kPlain, .dual = gpu::Dual::kTwoPass}>(
+      kernels);
+}
+
+}  // namespace thresher::emulated

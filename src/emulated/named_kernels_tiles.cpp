@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Variants whose tiles have another shape than the default's.
+#include "emulated/named_instantiate.hpp"
+
+namespace thresher::emulated {
+
+void add_tile_kernels(KernelSet& kernels) {
+  add_fp16_output<gpu::GemmKnobs{.tokens = 64}>(kernels);
+  add_fp16_output<gpu::GemmKnobs{.tokens = 256, .stages = 3}>(kernels);
+  add_fp16_output<gpu::GemmKnobs{.tokens = 64, .weight_rows = 256}>(kernels);
+  add_fp16_output<gpu::GemmKnobs{.tokens = 64, .consumer_warpgroups = 1, .blocks_per_sm = 2}>(
+      kernels);
+}
+
+}  // namespace thresher::emulated

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights in the layout that the GPU's kernels read, in host memory.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gpu/pack/weight_tiles.hpp"
+
+namespace thresher::emulated {
+
+struct PackedWeights {
+  gpu::WeightTiles tiles;
+  std::vector<std::uint8_t> bytes;
+  float global_scale = 1.0f;
+  float global_scale_up = 1.0f;  // of dual weights
+};
+
+// Throw Error where gpu::pack_weights and gpu::pack_dual_weights do.
+PackedWeights pack(const Nvfp4View& b);
+PackedWeights pack_dual(const Nvfp4View& gate, const Nvfp4View& up);
+
+}  // namespace thresher::emulated

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan bound to buffers: checked operands, the table the kernels read, launches ready to go.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "gemm/factor.hpp"
+#include "gpu/engine/state.hpp"
+
+namespace thresher {
+namespace {
+
+constexpr std::uintptr_t kCodesAlignment = 8;
+constexpr std::uintptr_t kWideAlignment = 16;
+
+[[noreturn]] void fail(std::size_t index, const std::string& what) {
+  throw Error(fmt::format("group {}: {}", index, what));
+}
+
+void check_address(std::size_t index, const char* name, const void* address,
+                   std::uintptr_t alignment) {
+  if (address == nullptr) fail(index, fmt::format("{} is null", name));
+  if (reinterpret_cast<std::uintptr_t>(address) % alignment == 0) return;
+  fail(index, fmt::format("{} is not aligned to {} bytes", name, alignment));
+}
+
+void check_weights(std::size_t index, const Problem& problem, const GpuWeights* weights) {
+  const Group& group = problem.groups[index];
+  if (weights == nullptr) fail(index, "weights is null");
+  if (weights->op() != problem.op) {
+    fail(index, fmt::format("weights were packed for {} but the problem is {}",
+                            to_string(weights->op()), to_string(problem.op)));
+  }
+  if (weights->n() == group.n && weights->k_elements() == group.k) return;
+  fail(index, fmt::format("weights are n = {}, k = {} but the plan has n = {}, k = {}",
+                          weights->n(), weights->k_elements(), group.n, group.k));
+}
+
+// One group's line of the table. `rows_max` bounds its tokens; with none only n and k matter.
+gpu::GroupEntry entry_of(std::size_t index, const Problem& problem,
+                         const GpuGroupOperands& operands, std::int64_t rows_max) {
+  const Group& group = problem.groups[index];
+  gpu::GroupEntry entry{.n = static_cast<gpu::u32>(group.n), .k = static_cast<gpu::u32>(group.k)};
+  if (rows_max == 0) return entry;
+  check_weights(index, problem, operands.weights);
+  const bool nvfp4 = problem.activations == Activations::kNvfp4;
+  if (nvfp4) {
+    check_address(index, "a_codes", operands.a_codes, kCodesAlignment);
+    check_address(index, "a_scales", operands.a_scales, 1);
+    if (!std::isfinite(operands.a_global_scale)) {
+      fail(index, fmt::format("a_global_scale = {} is not finite", operands.a_global_scale));
+    }
+  } else {
+    check_address(index, "a16", operands.a16, kWideAlignment);
+  }
+  check_address(index, "c", operands.c,
+                static_cast<std::uintptr_t>(bytes_per_element(problem.output)));
+  const std::int64_t stride =
+      operands.c_stride_elements == 0 ? group.n : operands.c_stride_elements;
+  if (stride < group.n || stride > kMatrixElementsMax / rows_max) {
+    fail(index, fmt::format("c_stride_elements = {} is not between n = {} and {}", stride, group.n,
+                            kMatrixElementsMax / rows_max));
+  }
+
+  const GpuWeights::State& weights = operands.weights->state();
+  const double a_scale = nvfp4 ? operands.a_global_scale : 1.0;
+  const double factor = a_scale * operands.alpha * weights.global_scale;
+  const double factor_up = a_scale * operands.alpha_up * weights.global_scale_up;
+  std::string why = why_not_factor("alpha", operands.alpha, factor);
+  if (why.empty() && problem.op == Op::kDual) {
+    why = why_not_factor("alpha_up", operands.alpha_up, factor_up);
+  }
+  if (!why.empty()) fail(index, why);
+
+  const auto address = [](const void* pointer) { return reinterpret_cast<gpu::u64>(pointer); };
+  entry.weights = weights.buffer.address();
+  entry.c = address(operands.c);
+  entry.activations = address(nvfp4 ? operands.a_codes : operands.a16);
+  entry.activation_scales = nvfp4 ? address(operands.a_scales) : 0;
+  entry.c_stride_elements = static_cast<gpu::u64>(stride);
+  entry.factor = gpu::split_factor(factor);
+  if (problem.op == Op::kDual) entry.factor_up = gpu::split_factor(factor_up);
+  return entry;
+}
+
+template <typename Value>
+gpu::DeviceBuffer uploaded(const gpu::Device& device, const std::vector<Value>& values) {
+  gpu::DeviceBuffer buffer(device, values.size() * sizeof(Value));
+  if (!values.empty()) buffer.copy_in(gpu::bytes_of(values));
+  return buffer;
+}
+
+unsigned count(int value) { return static_cast<unsigned>(value); }
+
+// The launches with their arguments, in order.
+void make_steps(GpuCall::State& call, const gpu::GroupTable& table, std::uint8_t* workspace) {
+  const GpuPlan::State& plan = *call.plan;
+  const auto group_count = static_cast<gpu::u32>(plan.problem.groups.size());
+  const gpu::ImageLaunch& images = plan.plan.images;
+  call.steps.push_back(
+      {.kernel = &plan.kernels[plan.kernel_of_launch[0]],
+       .shape = {.grid = {count(images.block_count)}, .block = {count(images.thread_count)}},
+       .args = gpu::image_args(plan.plan, table, group_count, workspace)});
+  for (std::size_t i = 0; i < plan.plan.launches.size(); ++i) {
+    const gpu::GemmLaunch& launch = plan.plan.launches[i];
+    gpu::GemmArgs args = gpu::gemm_args(plan.plan, launch, table, workspace);
+    args.counters = call.counters.pointer<gpu::u32>(launch.counter_offset);
+    call.steps.push_back({.kernel = &plan.kernels[plan.kernel_of_launch[i + 1]],
+                          .shape = {.grid = {count(launch.block_count)},
+                                    .block = {count(launch.thread_count)},
+                                    .shared_bytes = launch.shared_bytes},
+                          .args = args,
+                          // A group's launches depend on each other and stay on one stream.
+                          .lane = launch.first_group});
+  }
+}
+
+void launch(const GpuCall::State::Step& step, const gpu::Stream& stream) {
+  std::visit([&](const auto& args) { step.kernel->launch(stream, step.shape, args); }, step.args);
+}
+
+}  // namespace
+
+GpuCall GpuEngine::bind(const GpuPlan& plan, std::span<const GpuGroupOperands> operands,
+                        const GpuWorkspace& workspace) const {
+  return bind(plan, operands, workspace, {});
+}
+
+GpuCall GpuEngine::bind(const GpuPlan& plan, std::span<const GpuGroupOperands> operands,
+                        const GpuWorkspace& workspace,
+                        const DeviceTokenCounts& token_counts) const {
+  const Problem& problem = plan.problem();
+  const bool on_device = token_counts.counts != nullptr;
+  if (operands.size() != problem.groups.size()) {
+    throw Error(fmt::format("{} groups of operands for a plan with {} groups", operands.size(),
+                            problem.groups.size()));
+  }
+  if (workspace.bytes() < plan.workspace_bytes()) {
+    throw Error(fmt::format("the workspace has {} bytes, the plan needs {}", workspace.bytes(),
+                            plan.workspace_bytes()));
+  }
+  const std::int64_t token_limit = plan.state().plan.token_limit;
+  if (on_device && token_counts.tokens_max > token_limit) {
+    throw Error(fmt::format("tokens_max = {} is more than the {} that the plan was made for",
+                            token_counts.tokens_max, token_limit));
+  }
+
+  auto call = std::make_unique<GpuCall::State>();
+  call->context = state_->device.context();
+  call->plan = plan.state_;
+  std::vector<gpu::GroupEntry> entries;
+  std::vector<gpu::u32> counts;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const std::int64_t m = problem.groups[i].m;
+    entries.push_back(entry_of(i, problem, operands[i], on_device ? token_counts.tokens_max : m));
+    counts.push_back(static_cast<gpu::u32>(m));
+  }
+  call->entries = uploaded(state_->device, entries);
+  if (!on_device) call->token_counts = uploaded(state_->device, counts);
+  call->counters = gpu::DeviceBuffer(state_->device, plan.state().plan.workspace.counter_bytes);
+  if (call->counters.bytes() > 0) call->counters.fill(std::byte{0});
+
+  const gpu::GroupTable table{
+      .entries = call->entries.pointer<gpu::GroupEntry>(),
+      .token_counts = on_device ? token_counts.counts : call->token_counts.pointer<gpu::u32>(),
+      .token_limit = static_cast<gpu::u32>(on_device ? token_counts.tokens_max : token_limit)};
+  make_steps(*call, table, workspace.state().buffer.pointer<std::uint8_t>());
+
+  const gpu::Variant& variant = plan.state().variant;
+  if (variant.knobs.launches == gpu::Launches::kStreams) {
+    call->pool = state_->pool;
+    for (std::size_t i = 0; i <= call->pool->size(); ++i) {
+      call->events.emplace_back(state_->device, gpu::Event::Use::kOrder);
+    }
+  }
+  if (variant.graph) {
+    call->graph =
+        gpu::Graph::capture(state_->stream, [&] { call->enqueue_kernels(state_->stream); });
+  }
+  return GpuCall(std::move(call));
+}
+
+void GpuCall::State::enqueue_kernels(const gpu::Stream& stream) const {
+  if (pool == nullptr) {
+    for (const Step& step : steps) launch(step, stream);
+    return;
+  }
+  launch(steps.front(), stream);
+  events.front().record(stream);
+  for (const gpu::Stream& other : *pool) other.wait(events.front());
+  for (std::size_t i = 1; i < steps.size(); ++i) {
+    launch(steps[i], (*pool)[steps[i].lane % pool->size()]);
+  }
+  for (std::size_t i = 0; i < pool->size(); ++i) {
+    events[i + 1].record((*pool)[i]);
+    stream.wait(events[i + 1]);
+  }
+}
+
+GpuCall::GpuCall(std::unique_ptr<State> state) : state_(std::move(state)) {}
+GpuCall::GpuCall(GpuCall&&) noexcept = default;
+GpuCall& GpuCall::operator=(GpuCall&&) noexcept = default;
+GpuCall::~GpuCall() = default;
+
+void GpuCall::enqueue_kernels(void* stream) const {
+  state_->enqueue_kernels(gpu::Stream(state_->context, static_cast<gpu::cuda::Stream>(stream)));
+}
+
+void GpuCall::enqueue(void* stream) const {
+  if (!state_->graph) return enqueue_kernels(stream);
+  state_->graph->launch(gpu::Stream(state_->context, static_cast<gpu::cuda::Stream>(stream)));
+}
+
+}  // namespace thresher

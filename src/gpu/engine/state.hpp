@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands behind the handles of thresher/gpu.hpp.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "gpu/compiler.hpp"
+#include "gpu/cubin_cache.hpp"
+#include "gpu/device.hpp"
+#include "gpu/graph.hpp"
+#include "gpu/kernels/gemm_plan.hpp"
+#include "gpu/memory.hpp"
+#include "gpu/module.hpp"
+#include "gpu/pack/weight_tiles.hpp"
+#include "gpu/stream.hpp"
+#include "gpu/variant.hpp"
+#include "thresher/gpu.hpp"
+
+namespace thresher {
+
+struct GpuWeights::State {
+  gpu::WeightTiles tiles;
+  float global_scale = 1.0f;
+  float global_scale_up = 1.0f;
+  gpu::DeviceBuffer buffer;
+};
+
+struct GpuPlan::State {
+  Problem problem;
+  gpu::Variant variant;
+  std::string variant_name;
+  gpu::GemmPlan plan;
+  // Launches of the same kernel share it.
+  std::vector<gpu::Kernel> kernels;
+  std::vector<GpuKernelReport> reports;       // one per kernel
+  std::vector<std::size_t> kernel_of_launch;  // the prologue's, then one per launch of the plan
+};
+
+struct GpuWorkspace::State {
+  gpu::DeviceBuffer buffer;
+};
+
+struct GpuBuffer::State {
+  gpu::DeviceBuffer buffer;
+};
+
+// Streams for launches=streams. Calls may share them: they order nothing but what they must.
+using StreamPool = std::vector<gpu::Stream>;
+
+struct GpuCall::State {
+  struct Step {
+    const gpu::Kernel* kernel = nullptr;
+    gpu::LaunchShape shape;
+    std::variant<gpu::ImageArgs, gpu::GemmArgs> args;
+    std::size_t lane = 0;  // which stream of the pool, where there is one
+  };
+
+  std::shared_ptr<gpu::Context> context;
+  std::shared_ptr<const GpuPlan::State> plan;
+  gpu::DeviceBuffer entries;
+  gpu::DeviceBuffer token_counts;  // nothing where the caller has them in device memory
+  gpu::DeviceBuffer counters;
+  std::vector<Step> steps;                 // the prologue first
+  std::shared_ptr<const StreamPool> pool;  // null: everything on the caller's stream
+  std::vector<gpu::Event> events;          // the fork's, then one per stream of the pool
+  std::optional<gpu::Graph> graph;
+
+  void enqueue_kernels(const gpu::Stream& stream) const;
+};
+
+struct GpuEngine::State {
+  gpu::Device device;
+  gpu::Compiler compiler;
+  gpu::CubinCache cache;
+  int driver_version = 0;
+  gpu::DeviceLimits limits;
+  gpu::Stream stream;  // for recording graphs
+  std::shared_ptr<const StreamPool> pool;
+};
+
+}  // namespace thresher

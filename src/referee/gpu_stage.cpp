@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "referee/gpu_stage.hpp"
+
+#include <algorithm>
+
+#include "assert.hpp"
+#include "referee/stage_layout.hpp"
+
+namespace thresher::referee {
+namespace {
+
+constexpr std::int64_t kJitterCount = 64;  // beginnings within a place
+
+// With room to begin at one of several offsets.
+std::int64_t place_bytes(const Problem& problem) {
+  return activation_bytes(problem) + kJitterCount * kAlignmentBytes;
+}
+
+std::int64_t tables_bytes(const GpuEntry& entry) {
+  const auto call_count = static_cast<std::size_t>(entry.rotation.call_count);
+  return table_bytes<BatchRecord>(call_count) +
+         entry.rotation.call_count * table_bytes<CallRecord>(entry.problem.groups.size());
+}
+
+// What a call reads lies in one piece, as it does on the device.
+std::vector<std::byte> image_of(const Problem& problem, const Inputs& inputs) {
+  std::vector<std::byte> image(static_cast<std::size_t>(activation_bytes(problem)));
+  Cursor cursor(image, 0);
+  walk_call(problem, inputs,
+            [&](const void* data, std::size_t bytes) { return cursor.copy(data, bytes); });
+  return image;
+}
+
+}  // namespace
+
+GpuStage::Sizes GpuStage::sizes_of(std::span<const GpuEntry> entries, Room room) {
+  Sizes sizes;
+  for (const GpuEntry& entry : entries) {
+    const std::int64_t weights = entry.rotation.copy_count * weights_bytes(entry.problem);
+    sizes.weights =
+        room == Room::kForAll ? sizes.weights + weights : std::max(sizes.weights, weights);
+    sizes.tables = std::max(sizes.tables, tables_bytes(entry));
+    sizes.activations =
+        std::max(sizes.activations, entry.rotation.call_count * place_bytes(entry.problem));
+  }
+  return sizes;
+}
+
+GpuStage::GpuStage(const gpu::Device& device, std::span<const GpuEntry> entries, Room room)
+    : GpuStage(device, sizes_of(entries, room)) {}
+
+GpuStage::GpuStage(const gpu::Device& device, Sizes sizes)
+    : sizes_(sizes),
+      device_(device),
+      stream_(device),
+      arena_(ChildAccess::kRead, static_cast<std::size_t>(sizes.weights + sizes.tables)),
+      device_memory_(device, static_cast<std::size_t>(sizes.weights + sizes.activations)) {}
+
+StagedProblem GpuStage::put(const Problem& problem, Inputs inputs) {
+  StagedProblem staged{.id = next_id_++, .problem = problem, .inputs = std::move(inputs)};
+  staged.table_offset = used_;
+  const std::span<std::byte> memory = bytes_of(arena_);
+  Cursor cursor(memory, used_ + table_bytes<GroupRecord>(problem.groups.size()));
+  put_table(memory, used_,
+            walk_weights(problem, staged.inputs, [&](const void* data, std::size_t bytes) {
+              return cursor.copy(data, bytes);
+            }));
+  const auto begin = static_cast<std::size_t>(used_);
+  used_ = cursor.offset();
+  THRESHER_ASSERT(used_ <= sizes_.weights);
+  device_memory_.copy_in(memory.subspan(begin, static_cast<std::size_t>(used_) - begin), begin);
+  return staged;
+}
+
+std::vector<std::int64_t> GpuStage::draw_places(const Problem& problem, int call_count,
+                                                Random& random) const {
+  std::vector<std::int64_t> places;
+  const std::int64_t room = place_bytes(problem);
+  const auto count = static_cast<std::uint64_t>(sizes_.activations / room);
+  const auto first = static_cast<std::int64_t>(random.below(count));
+  for (std::int64_t i = 0; i < call_count; ++i) {
+    const std::int64_t index = (first + i) % static_cast<std::int64_t>(count);
+    const auto jitter = static_cast<std::int64_t>(random.below(kJitterCount));
+    places.push_back(sizes_.weights + index * room + jitter * kAlignmentBytes);
+  }
+  for (std::size_t i = places.size(); i > 1; --i) std::swap(places[i - 1], places[random.below(i)]);
+  return places;
+}
+
+std::int64_t GpuStage::put_batch(const StagedProblem& staged, std::span<const GpuSeat> seats) {
+  const std::span<std::byte> memory = bytes_of(arena_);
+  const std::int64_t list_offset = sizes_.weights;
+  std::int64_t table_offset = list_offset + table_bytes<BatchRecord>(seats.size());
+  std::vector<BatchRecord> list;
+  for (const GpuSeat& seat : seats) {
+    std::int64_t at = seat.activations_offset;
+    std::vector<CallRecord> records =
+        walk_call(staged.problem, staged.inputs, [&](const void*, std::size_t bytes) {
+          const std::int64_t begin = at;
+          at += aligned(static_cast<std::int64_t>(bytes));
+          return begin;
+        });
+    for (std::size_t g = 0; g < records.size(); ++g) {
+      records[g].c = seat.outputs[g].c;
+      records[g].c_stride = seat.outputs[g].c_stride;
+    }
+    put_table(memory, table_offset, records);
+    list.push_back({.id = seat.id, .table_offset = table_offset});
+    table_offset += table_bytes<CallRecord>(records.size());
+  }
+  THRESHER_ASSERT(table_offset <= static_cast<std::int64_t>(memory.size()));
+  put_table(memory, list_offset, list);
+  return list_offset;
+}
+
+void GpuStage::put_activations(const Problem& problem, const Inputs& inputs, std::int64_t offset) {
+  images_.push_back(image_of(problem, inputs));
+  device_memory_.enqueue_copy_in(stream_, images_.back(), static_cast<std::size_t>(offset));
+}
+
+void GpuStage::sync() {
+  stream_.synchronize();
+  images_.clear();
+}
+
+bool GpuStage::call_intact(const Problem& problem, const Inputs& inputs,
+                           std::int64_t offset) const {
+  const std::vector<std::byte> expected = image_of(problem, inputs);
+  std::vector<std::byte> found(expected.size());
+  device_memory_.copy_out(found, static_cast<std::size_t>(offset));
+  return found == expected;
+}
+
+bool GpuStage::weights_intact(const StagedProblem& staged) const {
+  const std::int64_t begin =
+      staged.table_offset + table_bytes<GroupRecord>(staged.problem.groups.size());
+  Cursor shared(bytes_of(arena_), begin);
+  walk_weights(staged.problem, staged.inputs,
+               [&](const void* data, std::size_t bytes) { return shared.compare(data, bytes); });
+  std::vector<std::byte> found(static_cast<std::size_t>(shared.offset() - begin));
+  device_memory_.copy_out(found, static_cast<std::size_t>(begin));
+  Cursor device(found, 0);
+  walk_weights(staged.problem, staged.inputs,
+               [&](const void* data, std::size_t bytes) { return device.compare(data, bytes); });
+  return shared.equal() && device.equal();
+}
+
+}  // namespace thresher::referee

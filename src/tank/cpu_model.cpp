@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tank/cpu_model.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "cpu/plan.hpp"
+#include "tank/makespan.hpp"
+
+namespace thresher {
+namespace {
+
+// Decoding a panel costs about as much as multiplying it with this many rows.
+constexpr double kDecodeRows = 2;
+
+// A task's cost in rows x panels x superblocks.
+double cost(const cpu::CpuPlan& plan, const cpu::Task& task) {
+  const cpu::GroupPlan& group = plan.groups[static_cast<std::size_t>(task.group_index)];
+  double rows = 0;
+  for (std::int32_t i = 0; i < task.row_tile_count; ++i) {
+    rows += plan.row_tiles[static_cast<std::size_t>(task.first_row_tile + i)].row_count;
+  }
+  // Half of the threads decode for the other half: what multiplies does not wait for it.
+  const bool split = plan.variant.roles == cpu::Roles::kSplit;
+  // A decoded panel serves all tiles of a task, a direct tile decodes for itself.
+  const double decodes = group.decode_panels ? 1 : task.row_tile_count;
+  return (rows + (split ? 0 : kDecodeRows * decodes)) *
+         static_cast<double>(task.panel_count * group.superblock_count);
+}
+
+struct Schedule {
+  double cost_sum = 0;
+  double span = 0;
+};
+
+Schedule schedule_of(const cpu::CpuPlan& plan) {
+  const int threads = plan.variant.roles == cpu::Roles::kSplit ? std::max(1, plan.thread_count / 2)
+                                                               : plan.thread_count;
+  Schedule schedule;
+  std::vector<double> waiting;
+  const auto run_waiting = [&] {
+    schedule.span += makespan(waiting, threads);
+    waiting.clear();
+  };
+  for (const cpu::GroupPlan& group : plan.groups) {
+    for (std::size_t i = 0; i < group.task_count; ++i) {
+      waiting.push_back(cost(plan, plan.tasks[group.first_task + i]));
+      schedule.cost_sum += waiting.back();
+    }
+    if (plan.variant.schedule == cpu::Schedule::kSequence) run_waiting();
+  }
+  run_waiting();
+  return schedule;
+}
+
+double output_elements(const Problem& problem) {
+  double elements = 0;
+  for (const Group& group : problem.groups) elements += static_cast<double>(group.m * group.n);
+  return elements;
+}
+
+double useful_cost(const Problem& problem) {
+  double cost = 0;
+  for (const Group& group : problem.groups) {
+    cost += static_cast<double>(group.m) * static_cast<double>(group.n) / cpu::kPanelColumns *
+            static_cast<double>(group.k) / cpu::kSuperblockElements;
+  }
+  return cost;
+}
+
+}  // namespace
+
+ModelledRun modelled_cpu_run(const Problem& problem, const cpu::Variant& variant,
+                             const Machine& machine) {
+  const cpu::CpuPlan plan = cpu::make_plan(problem, variant, machine.thread_count);
+  const Schedule schedule = schedule_of(plan);
+  const double useful = useful_cost(problem);
+  ModelledRun run;
+  if (useful > 0) {
+    run.work = schedule.cost_sum / useful;
+    run.balance = schedule.cost_sum / (schedule.span * machine.thread_count);
+  }
+  // A plain store reads the line before it writes it; a two-pass dual writes and reads its gate.
+  const double c_bytes =
+      output_elements(problem) * static_cast<double>(bytes_per_element(problem.output));
+  run.store_bytes = variant.store == cpu::Store::kStreaming ? c_bytes : 2 * c_bytes;
+  run.bytes = fewest_bytes(problem) - c_bytes + run.store_bytes;
+  if (plan.two_pass()) run.bytes += 2 * sizeof(float) * output_elements(problem);
+  const SpeedOfLight light = speed_of_light(problem, machine.rates);
+  run.us = std::max(1e-3 * run.bytes / machine.rates.read_gb_per_s,
+                    light.compute_us * run.work / run.balance);
+  return run;
+}
+
+}  // namespace thresher

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tank/gpu_model.hpp"
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "gpu/kernels/gemm_plan.hpp"
+#include "gpu/kernels/plan_extents.hpp"
+#include "tank/makespan.hpp"
+
+namespace thresher {
+namespace {
+
+// An SM decodes a row of weights in the time in which its tensor cores multiply the row by so many
+// tokens: 16 instructions for 8 weights on four schedulers of 32 lanes, against 2048 multiply-adds.
+constexpr double kDecodeTokens = 32;
+// From the end of a kernel to the work of the next one that waits for it.
+constexpr double kLaunchUs = 2;
+constexpr double kGraphLaunchUs = 1;  // the device finds the next one by itself
+
+double elements(const Group& group) { return static_cast<double>(group.m * group.n); }
+
+// What one tile of k (64 elements) costs an SM, in multiply-adds of the tensor cores. Pipelined,
+// they multiply one fragment while the next one is decoded; the baseline does one after the other.
+double k_tile_cost(const gpu::GemmLaunch& launch) {
+  const gpu::GemmConfig& config = launch.config;
+  const int rows =
+      gpu::units_per_warpgroup(config) * gpu::kSubTileRows * config.consumer_warpgroups;
+  const double tokens = launch.kind == gpu::GemmKind::kPipelined
+                            ? std::max<double>(config.tokens, kDecodeTokens)
+                            : config.tokens + kDecodeTokens;
+  return tokens * rows * gpu::kTileK;
+}
+
+struct GroupTiles {
+  std::int64_t count = 0;
+  std::int64_t k_tiles = 0;  // of each
+};
+
+GroupTiles tiles_of(const Group& group, const gpu::GemmConfig& config) {
+  return {.count = gpu::divide_up(group.m, config.tokens) *
+                   gpu::divide_up(group.n, gpu::columns_per_tile(config)),
+          .k_tiles = gpu::divide_up(group.k, gpu::kTileK)};
+}
+
+using Groups = std::span<const Group>;
+
+// As gpu/kernels/tile_walk.cuh deals tiles, or parts of them, out to blocks.
+std::vector<double> block_costs(const gpu::GemmLaunch& launch, Groups groups) {
+  const gpu::GemmConfig& config = launch.config;
+  const double each = k_tile_cost(launch);
+  const auto block_count = static_cast<std::size_t>(launch.block_count);
+  std::vector<double> costs(block_count, 0.0);
+  std::size_t next = 0;
+  double all = 0;
+  for (const Group& group : groups) {
+    const GroupTiles tiles = tiles_of(group, config);
+    all += each * static_cast<double>(tiles.count * tiles.k_tiles);
+    const std::int64_t part = gpu::divide_up(tiles.k_tiles, config.split_k);
+    for (std::int64_t i = 0; i < tiles.count * config.split_k; ++i) {
+      const std::int64_t begin = std::min(i % config.split_k * part, tiles.k_tiles);
+      const std::int64_t end = std::min(begin + part, tiles.k_tiles);
+      costs[next++ % block_count] += each * static_cast<double>(end - begin);
+    }
+  }
+  if (config.schedule == gpu::Schedule::kBalanced) {
+    std::fill(costs.begin(), costs.end(), all / static_cast<double>(block_count));
+  }
+  return costs;
+}
+
+// Sums of tiles in parts, written to the workspace and read again.
+double partial_bytes(const gpu::GemmLaunch& launch, Groups groups) {
+  const gpu::GemmConfig& config = launch.config;
+  std::int64_t slots = 0;
+  if (config.schedule == gpu::Schedule::kBalanced) {
+    slots = 2 * launch.block_count;
+  } else if (config.split_k > 1) {
+    for (const Group& group : groups) slots += tiles_of(group, config).count * config.split_k;
+  }
+  return 2.0 * static_cast<double>(slots) * sizeof(float) *
+         static_cast<double>(gpu::partial_elements(config));
+}
+
+// Weights once per launch, whatever it multiplies of them; what it stores; a gate pass leaves
+// floats that the up pass reads.
+double launch_bytes(const gpu::GemmLaunch& launch, Groups groups) {
+  const gpu::GemmConfig& config = launch.config;
+  double bytes = partial_bytes(launch, groups);
+  for (const Group& group : groups) {
+    if (group.m == 0) continue;
+    const std::int64_t row_tiles =
+        gpu::divide_up(group.n * gpu::rows_per_column(config.product), gpu::kTileRows);
+    bytes += static_cast<double>(row_tiles * gpu::divide_up(group.k, gpu::kTileK)) *
+             static_cast<double>(gpu::kTileBytes);
+    bytes += elements(group) * gpu::element_bytes(gpu::stored_type(config));
+    if (config.product == gpu::Product::kUpPass) bytes += elements(group) * sizeof(float);
+  }
+  return bytes;
+}
+
+// The prologue reads the activations and writes them as images of whole tiles.
+double prologue_bytes(const Problem& problem, int tokens) {
+  const double bytes_per_value =
+      problem.activations == Activations::kNvfp4 ? kNvfp4BytesPerElement : 2;
+  double bytes = 0;
+  for (const Group& group : problem.groups) {
+    bytes += bytes_per_value * static_cast<double>(group.m * group.k);
+    bytes += static_cast<double>(gpu::divide_up(group.m, tokens)) *
+             static_cast<double>(gpu::divide_up(group.k, gpu::kTileK)) *
+             static_cast<double>(gpu::image_bytes(tokens));
+  }
+  return bytes;
+}
+
+// Launches that run side by side: one, or on streams all that do not wait for each other.
+struct Phase {
+  gpu::Product product = gpu::Product::kGemm;
+  std::vector<double> costs;
+  double bytes = 0;
+};
+
+std::vector<Phase> phases_of(const gpu::GemmPlan& plan, const Problem& problem,
+                             gpu::Launches launches) {
+  std::vector<Phase> phases;
+  for (const gpu::GemmLaunch& launch : plan.launches) {
+    const Groups groups = Groups(problem.groups).subspan(launch.first_group, launch.group_count);
+    const auto beside = std::find_if(phases.begin(), phases.end(), [&](const Phase& phase) {
+      return launches == gpu::Launches::kStreams && phase.product == launch.config.product;
+    });
+    Phase& phase = beside != phases.end()
+                       ? *beside
+                       : phases.emplace_back(Phase{.product = launch.config.product});
+    const std::vector<double> costs = block_costs(launch, groups);
+    phase.costs.insert(phase.costs.end(), costs.begin(), costs.end());
+    phase.bytes += launch_bytes(launch, groups);
+  }
+  return phases;
+}
+
+double useful_cost(const Problem& problem) {
+  double cost = 0;
+  for (const Group& group : problem.groups) cost += elements(group) * static_cast<double>(group.k);
+  return problem.op == Op::kDual ? 2 * cost : cost;
+}
+
+double output_bytes(const Problem& problem) {
+  double count = 0;
+  for (const Group& group : problem.groups) count += elements(group);
+  return count * static_cast<double>(bytes_per_element(problem.output));
+}
+
+}  // namespace
+
+ModelledRun modelled_gpu_run(const Problem& problem, const gpu::Variant& variant,
+                             const Machine& machine) {
+  const gpu::GemmKnobs& knobs = variant.knobs;
+  const gpu::GemmPlan plan =
+      gpu::make_plan(knobs, {problem, gpu::token_count(problem), machine.limits});
+  const int sm_count = machine.limits.sm_count;
+  const double us_per_byte = 1e-3 / machine.rates.read_gb_per_s;
+  const double useful = useful_cost(problem);
+  const double us_per_cost =  // of one SM
+      useful > 0 ? speed_of_light(problem, machine.rates).compute_us / useful * sm_count : 0;
+
+  ModelledRun run{.bytes = prologue_bytes(problem, knobs.tokens),
+                  .store_bytes = output_bytes(problem),
+                  .launch_us = static_cast<double>(plan.launches.size()) *
+                               (variant.graph ? kGraphLaunchUs : kLaunchUs)};
+  run.us = run.bytes * us_per_byte + run.launch_us;
+  double cost = 0;
+  double span = 0;
+  for (const Phase& phase : phases_of(plan, problem, knobs.launches)) {
+    const double phase_span = makespan(phase.costs, sm_count);
+    const double compute_us = phase_span * us_per_cost;
+    const double memory_us = phase.bytes * us_per_byte;
+    // The baseline waits for its loads; the others load while they multiply.
+    run.us += knobs.kind == gpu::GemmKind::kPlain ? compute_us + memory_us
+                                                  : std::max(compute_us, memory_us);
+    run.bytes += phase.bytes;
+    span += phase_span;
+    for (const double one : phase.costs) cost += one;
+  }
+  if (useful > 0) {
+    run.work = cost / useful;
+    run.balance = cost / (span * sm_count);
+  }
+  return run;
+}
+
+}  // namespace thresher

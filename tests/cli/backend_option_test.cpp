@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/backend_option.hpp"
+
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/commands.hpp"
+#include "nvfp4/error_message.hpp"
+
+namespace thresher::cli {
+namespace {
+
+using nvfp4::error_message;
+
+constexpr const char* kNoGpu = "there is no GPU";
+constexpr const char* kHasGpu = "";
+
+TEST(ChooseBackend, TakesTheGpuWhereThereIsOne) {
+  EXPECT_EQ(choose_backend("", {}, kHasGpu), Backend::kGpu);
+  EXPECT_EQ(choose_backend("", {}, kNoGpu), Backend::kCpu);
+}
+
+TEST(ChooseBackend, TakesWhatWasNamed) {
+  EXPECT_EQ(choose_backend("cpu", {}, kHasGpu), Backend::kCpu);
+  EXPECT_EQ(choose_backend("gpu", {}, kHasGpu), Backend::kGpu);
+  EXPECT_EQ(choose_backend("emulator", {}, kNoGpu), Backend::kEmulator);
+}
+
+TEST(ChooseBackend, SaysWhyThereIsNoGpu) {
+  EXPECT_EQ(error_message([] { choose_backend("gpu", {}, kNoGpu); }), kNoGpu);
+  EXPECT_EQ(error_message([] { choose_backend("", {"gpu_sm90"}, kNoGpu); }), kNoGpu);
+}
+
+TEST(ChooseBackend, VariantsSayWhatTheyNeed) {
+  EXPECT_EQ(choose_backend("", {"cpu_avx2:stages=4"}, kHasGpu), Backend::kCpu);
+  EXPECT_EQ(choose_backend("", {"gpu_sm90:tokens=64"}, kHasGpu), Backend::kGpu);
+  EXPECT_EQ(choose_backend("emulator", {"gpu_sm90"}, kNoGpu), Backend::kEmulator);
+}
+
+TEST(ChooseBackend, RefusesVariantsOfAnotherBackend) {
+  EXPECT_THROW(choose_backend("cpu", {"gpu_sm90"}, kHasGpu), UsageError);
+  EXPECT_THROW(choose_backend("gpu", {"cpu_avx2"}, kHasGpu), UsageError);
+  EXPECT_THROW(choose_backend("", {"gpu_sm90", "cpu_avx2"}, kHasGpu), UsageError);
+}
+
+TEST(ResolveBackend, AsksForNoGpuWhereTheCpuIsMeant) {
+  EXPECT_EQ(resolve_backend("cpu"), Backend::kCpu);
+}
+
+TEST(ResolveBackend, AgreesWithTheMachine) {
+  const std::string why = why_no_gpu(gpu_engine_options());
+  EXPECT_EQ(resolve_backend(""), why.empty() ? Backend::kGpu : Backend::kCpu);
+  if (why.empty()) GTEST_SKIP() << "there is a GPU here: nothing to complain of";
+  EXPECT_EQ(error_message([] { resolve_backend("gpu"); }), why);
+}
+
+TEST(BackendOption, TakesItsWordsOnly) {
+  CLI::App app;
+  std::string word;
+  add_backend_option(app, word);
+  EXPECT_THROW(app.parse("--backend tpu"), CLI::ParseError);
+  app.parse("--backend gpu");
+  EXPECT_EQ(word, "gpu");
+}
+
+}  // namespace
+}  // namespace thresher::cli
