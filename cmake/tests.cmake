@@ -59,6 +59,17 @@ if(THRESHER_TOOLS)
   thresher_test_folder(bench thresher_tools thresher_emulator)
   target_compile_definitions(bench_tests PRIVATE
                              THRESHER_VENV_DIR="${PROJECT_SOURCE_DIR}/build/venv")
+  # The referee on a machine with a GPU: honest contestants pass, cheats lose by their check.
+  add_executable(gpu_referee ${PROJECT_SOURCE_DIR}/tests/referee/gpu_referee_main.cpp)
+  target_include_directories(gpu_referee PRIVATE ${PROJECT_SOURCE_DIR}/tests/referee)
+  target_compile_definitions(gpu_referee PRIVATE
+    THRESHER_SOURCE_DIR="${PROJECT_SOURCE_DIR}" THRESHER_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  target_link_libraries(gpu_referee PRIVATE test_support thresher_tools)
+  if(NOT THRESHER_SANITIZE)
+    target_link_options(gpu_referee PRIVATE -static-libstdc++ -static-libgcc)
+  endif()
+  add_test(NAME referee.gpu COMMAND gpu_referee $<TARGET_FILE:thresher_cli> ${PROJECT_SOURCE_DIR})
+  set_tests_properties(referee.gpu PROPERTIES SKIP_RETURN_CODE 77 RUN_SERIAL TRUE)
   # These start the command itself.
   add_dependencies(cli_tests thresher_cli)
   add_dependencies(referee_tests thresher_cli)
@@ -101,9 +112,11 @@ endfunction()
 
 thresher_fuzz(suite thresher ${suite_files})
 if(THRESHER_TOOLS)
-  file(GLOB pitch_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/pitches/*.toml)
+  file(GLOB pitch_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/pitches/*.toml
+       ${PROJECT_SOURCE_DIR}/pitches/gpu/*.toml)
   thresher_fuzz(pitch thresher_tools ${pitch_files})
   thresher_fuzz(protocol thresher_tools ${PROJECT_SOURCE_DIR}/tests/fuzz/protocol_lines.txt)
+  thresher_fuzz(cuda_launches thresher_tools ${PROJECT_SOURCE_DIR}/tests/fuzz/cuda_expressions.txt)
 endif()
 
 # A public header must compile alone, the C ones as C and as C++, and all of them together. Breaking

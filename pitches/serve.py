@@ -216,7 +216,7 @@ class Server:
             problem, bind = self.prepared[name]
             self.bound.append(bind(self.arena.calls(problem, call_table)))
 
-    def go(self, _delay):
+    def go(self, _head_start, _delay):
         for run in self.bound:
             run()
         self.cuda.synchronize()

@@ -2,7 +2,7 @@
 // A contestant in CUDA: correct and simple, a place to start from. pitches/gpu/cuda_source.toml says
 // how it is launched:
 //
-//   thresher round --suite small --pitch pitches/gpu/cuda_source.toml
+//   thresher pitch check --run pitches/gpu/cuda_source.toml
 //
 // A block of 256 threads computes 64 x 64 elements of C. It decodes 32 elements of k of its rows and
 // columns into shared memory, multiplies them in FP32, and goes on with the next 32; at the end the

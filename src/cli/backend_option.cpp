@@ -23,9 +23,8 @@ void check_variants(Backend backend, const std::vector<std::string>& variants) {
   for (const std::string& variant : variants) {
     if (runs(backend, variant)) continue;
     throw UsageError(
-        fmt::format("'{}' is no variant of backend {}; leave --backend out, or see "
-                    "'thresher variants --backend {}'",
-                    variant, to_string(backend), to_string(backend)));
+        fmt::format("'{}' is no variant of backend {}, and a command uses one backend at a time",
+                    variant, to_string(backend)));
   }
 }
 

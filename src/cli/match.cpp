@@ -116,6 +116,7 @@ int run_match(const MatchArguments& arguments) {
                         .terms = terms_from(arguments.terms),
                         .options = arguments.options};
   match.options.cold = !arguments.warm;
+  match.options.gpu = gpu_engine_options();
   // Steps: two contestants with three gates each, then at most rounds_max rounds.
   Progress progress(6 + match.options.analysis.rounds_max);
   match.options.progress = [&](const std::string& text) { progress.begin_step(text); };

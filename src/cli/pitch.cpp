@@ -61,6 +61,7 @@ Verdict check_by_running(const Pitch& pitch, const Suite& suite, const PitchOpti
   resolve_backend(pitch.backend);  // the sentence that says what this machine lacks
   Progress progress(3);
   thresher::MatchOptions match = options.match;
+  match.gpu = gpu_engine_options();
   match.progress = [&](const std::string& step) { progress.begin_step(step); };
   Verdict verdict = check_contestant(pitch.contestant, suite, match);
   progress.clear();

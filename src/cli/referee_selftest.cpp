@@ -11,6 +11,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/backend_option.hpp"
 #include "cli/command_line.hpp"
 #include "cli/progress.hpp"
 #include "cli/selection.hpp"
@@ -69,6 +70,7 @@ Suite chosen_suite(const SelftestArguments& arguments) {
 Tally play(const SelftestArguments& arguments, int match_count, double gain, Progress& progress) {
   const thresher::Contestant self{.name = "itself", .variant = arguments.variant};
   thresher::Match match{.champion = self, .challenger = self, .suite = chosen_suite(arguments)};
+  match.options.gpu = gpu_engine_options();
   match.options.thread_count = arguments.thread_count;
   match.options.seconds_max = arguments.seconds_max;
   Tally tally;

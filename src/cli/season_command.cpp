@@ -36,7 +36,7 @@ constexpr std::size_t kLineWidth = 99;
 // What a season is played on when nobody says: milliseconds each on two cores, or what a GPU is
 // for.
 constexpr const char* kCpuSuite = "tank";
-constexpr const char* kGpuSuite = "seeds";
+constexpr const char* kGpuSuite = "tank_gpu";
 
 // One line on stderr that changes on a terminal; elsewhere a line now and then.
 class Ticker {
@@ -119,6 +119,7 @@ std::string season_name(const SeasonOptions& options, const Ledger& ledger) {
 // A short season on two cores has time for short matches only; the verdict may be "unclear" then.
 void set_matches(SeasonRules& rules, const SeasonOptions& options) {
   rules.match.seconds_max = options.match_seconds;
+  rules.match.gpu = gpu_engine_options();
   rules.match.blocks_per_problem = 2;
   rules.match.analysis = {.rounds_min = 4, .rounds_max = 12};
   rules.pilot = rules.match;

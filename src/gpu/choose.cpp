@@ -1,40 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rule, in words: a tile as wide as the groups have tokens, because what a tile is wider is
-// multiplied for nothing and what it is narrower decodes the weights again; narrow tiles leave room
-// for more stages, which is what reading at full speed takes.
+// The rule, in words. Tiles are as wide as the groups have tokens, up to 128: what a tile is wider
+// is multiplied for nothing, and what it is narrower decodes the weights again. They are 256 rows
+// high, so that an image serves as many rows as possible, unless that makes too few of them to fill
+// the device. Blocks take whole tiles in turn where the last round of them is nearly full, and
+// balanced stretches of all work elsewhere, since parts of tiles have to be added up.
 #include "gpu/choose.hpp"
 
 #include <algorithm>
 
+#include "gpu/kernels/plan_extents.hpp"
+
 namespace thresher::gpu {
 namespace {
 
-std::int64_t rounded_up(std::int64_t value, std::int64_t unit) {
-  return (value + unit - 1) / unit * unit;
+constexpr int kWideTokens = 128;
+
+// Groups that have tokens. Without their counts, as if all had the same.
+std::int64_t busy_count(const Problem& problem) {
+  const std::int64_t busy = std::count_if(problem.groups.begin(), problem.groups.end(),
+                                          [](const Group& group) { return group.m > 0; });
+  return busy > 0 ? busy : static_cast<std::int64_t>(problem.groups.size());
 }
 
-// Of the groups that have any. Without their counts, as if all had the same.
-double mean_tokens(const Problem& problem, std::int64_t token_limit) {
-  std::int64_t busy = 0;
-  for (const Group& group : problem.groups) busy += group.m > 0 ? 1 : 0;
-  if (busy == 0) busy = static_cast<std::int64_t>(problem.groups.size());
-  return busy == 0 ? 0 : static_cast<double>(token_limit) / static_cast<double>(busy);
+int tokens_for(std::int64_t mean) {
+  if (mean > kWideTokens / 2) return kWideTokens;
+  return static_cast<int>(std::clamp<std::int64_t>(divide_up(mean, 16) * 16, 16, 64));
+}
+
+std::int64_t tile_count(const Problem& problem, std::int64_t mean, int tokens, int weight_rows) {
+  const int columns = problem.op == Op::kDual ? weight_rows / 2 : weight_rows;
+  const bool counted = token_count(problem) > 0;
+  std::int64_t count = 0;
+  for (const Group& group : problem.groups) {
+    count += divide_up(counted ? group.m : mean, tokens) * divide_up(group.n, columns);
+  }
+  return count;
 }
 
 }  // namespace
 
 Variant choose(const Problem& problem, std::int64_t token_limit, const DeviceLimits& limits) {
-  constexpr int kWideTokens = 128;
+  const std::int64_t mean =
+      problem.groups.empty() ? 0 : divide_up(token_limit, busy_count(problem));
+  const std::int64_t sms = limits.sm_count;
   Variant variant;
-  const double mean = mean_tokens(problem, token_limit);
-  if (mean <= kWideTokens / 2) {
-    variant.knobs.tokens = static_cast<int>(
-        std::clamp<std::int64_t>(rounded_up(static_cast<std::int64_t>(mean), 16), 16, 64));
-    variant.knobs.stages = 6;
-  }
-  // Some problem may be too large to count for the choice, and then for the default as well.
+  GemmKnobs& knobs = variant.knobs;
+  knobs.tokens = tokens_for(mean);
+  const bool wide = knobs.tokens == kWideTokens;
+  const bool high = tile_count(problem, mean, knobs.tokens, 256) >= sms * 7 / 8;
+  knobs.weight_rows = high ? 256 : 128;
+  knobs.fragment_steps = wide && high ? 2 : 4;
+  knobs.store = wide ? Store::kStaged : Store::kDirect;
+  knobs.stages = wide ? (high ? 6 : 7) : 8;
+
+  const std::int64_t tiles = tile_count(problem, mean, knobs.tokens, knobs.weight_rows);
+  const std::int64_t places = divide_up(tiles, sms) * sms;
+  if (tiles * 8 < places * 7) knobs.schedule = Schedule::kBalanced;
+
+  // What does not fit (floats take more room to be staged) or cannot be counted falls back on the
+  // default, which a problem may be too large for as well.
   const PlanRequest request{problem, token_limit, limits};
-  return why_not(variant.knobs, request).empty() ? variant : Variant{};
+  return why_not(knobs, request).empty() ? variant : Variant{};
 }
 
 }  // namespace thresher::gpu

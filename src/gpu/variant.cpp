@@ -8,6 +8,7 @@ namespace {
 
 // In the order of the enumerators.
 constexpr std::string_view kKindWords[] = {"pipelined", "plain"};
+constexpr std::string_view kWidthsWords[] = {"by_group", "fixed"};
 constexpr std::string_view kStoreWords[] = {"direct", "staged"};
 constexpr std::string_view kScheduleWords[] = {"tiles", "balanced"};
 constexpr std::string_view kLaunchesWords[] = {"grouped", "per_group", "streams"};
@@ -39,6 +40,7 @@ const Knob<Variant> kKnobs[] = {
     word_knob<&GemmKnobs::kind, kKindWords>("kernel", "pipelined or plain"),
     {"tokens", "a multiple of 8 from 8 to 256",
      [](const Variant& v) { return fmt::format("{}", v.knobs.tokens); }, read_tokens},
+    word_knob<&GemmKnobs::widths, kWidthsWords>("widths", "by_group or fixed"),
     number_knob<&GemmKnobs::weight_rows, 128, 256>("rows", "128 or 256"),
     number_knob<&GemmKnobs::consumer_warpgroups, 1, 4>("warpgroups", "1, 2 or 4"),
     number_knob<&GemmKnobs::stages, 2, 32>("stages", "2 to 32"),

@@ -33,6 +33,11 @@ std::vector<std::byte> image_of(const Problem& problem, const Inputs& inputs) {
 
 }  // namespace
 
+std::size_t whole_blocks(std::int64_t bytes) {
+  const std::int64_t count = (bytes + kSharedBlockBytes - 1) / kSharedBlockBytes;
+  return static_cast<std::size_t>(std::max<std::int64_t>(1, count) * kSharedBlockBytes);
+}
+
 GpuStage::Sizes GpuStage::sizes_of(std::span<const GpuEntry> entries, Room room) {
   Sizes sizes;
   for (const GpuEntry& entry : entries) {
@@ -54,7 +59,7 @@ GpuStage::GpuStage(const gpu::Device& device, Sizes sizes)
       device_(device),
       stream_(device),
       arena_(ChildAccess::kRead, static_cast<std::size_t>(sizes.weights + sizes.tables)),
-      device_memory_(device, static_cast<std::size_t>(sizes.weights + sizes.activations)) {}
+      device_memory_(device, whole_blocks(sizes.weights + sizes.activations)) {}
 
 StagedProblem GpuStage::put(const Problem& problem, Inputs inputs) {
   StagedProblem staged{.id = next_id_++, .problem = problem, .inputs = std::move(inputs)};

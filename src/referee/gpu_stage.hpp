@@ -19,6 +19,11 @@
 
 namespace thresher::referee {
 
+// Device memory is shared in blocks of this size; a smaller piece would show its neighbours to
+// whoever maps it.
+inline constexpr std::int64_t kSharedBlockBytes = std::int64_t{2} << 20;
+std::size_t whole_blocks(std::int64_t bytes);
+
 // A problem that will be put on stage, and how often.
 struct GpuEntry {
   Problem problem;

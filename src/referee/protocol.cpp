@@ -104,7 +104,7 @@ std::string to_line(const Request& request) {
       return fmt::format("batch {} {} {:x}\n", request.call_count, request.table_offset,
                          request.token);
     case RequestKind::kGo:
-      return fmt::format("go {} {:x}\n", request.delay_ns, request.token);
+      return fmt::format("go {} {} {:x}\n", request.head_start_ns, request.delay_ns, request.token);
     case RequestKind::kRelease:
       return fmt::format("release {}\n", request.id);
     case RequestKind::kQuit:
@@ -152,6 +152,7 @@ std::optional<Request> parse_request(std::string_view line) {
     request.token = words.number<std::uint64_t>(16);
   } else if (verb == "go") {
     request.kind = RequestKind::kGo;
+    request.head_start_ns = words.number<std::int64_t>();
     request.delay_ns = words.number<std::int64_t>();
     request.token = words.number<std::uint64_t>(16);
   } else if (verb == "release") {

@@ -16,7 +16,7 @@
 //   device <index> <input handle> <input bytes>        done <token> | error <text>
 //          <output handle> <output bytes> <token>
 //   batch <count> <list offset> <token>                done <token> | error <text>
-//   go <delay ns> <token>                              done <token> <ns> <kernels> <graphs>
+//   go <head start ns> <delay ns> <token>              done <token> <ns> <kernels> <graphs>
 //                                                        | done <token> | error <text>
 //
 //   quit                                               (ends)
@@ -107,6 +107,7 @@ struct Request {
   std::int64_t group_count = 0;     // kPrepare
   std::int64_t table_offset = 0;    // kPrepare, kRun; kBatch: of the BatchRecords
   std::int64_t call_count = 0;      // kBatch
+  std::int64_t head_start_ns = 0;   // kGo: for the device to idle before the clock runs
   std::int64_t delay_ns = 0;        // kGo: for the device to idle, on the clock
   std::uint64_t token = 0;          // all that are answered with kDone
 

@@ -20,9 +20,6 @@
 namespace thresher::referee {
 namespace {
 
-// So long the device waits before the first event, while the host queues the first calls: the
-// latency of a launch is then as little part of the time as in the middle of a batch.
-constexpr std::int64_t kHeadStartNs = 50'000;
 constexpr std::int64_t kCallsMax = 4096;
 
 // One of the referee's buffers on the device.
@@ -96,7 +93,7 @@ class GpuWorker : public Worker {
   }
 
   BatchReport go(const Request& request) override {
-    delay_.enqueue(stream_, kHeadStartNs);
+    if (request.head_start_ns > 0) delay_.enqueue(stream_, request.head_start_ns);
     begin_.record(stream_);
     if (request.delay_ns > 0) delay_.enqueue(stream_, request.delay_ns);
     const gpu::LaunchCounts before = device().launch_counts();

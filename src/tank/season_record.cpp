@@ -42,14 +42,12 @@ gpu::DeviceLimits limits_from(const Json& json) {
 }  // namespace
 
 nlohmann::json contestant_to_json(const Contestant& contestant) {
-  return {{"kind", to_string(contestant.kind)},
-          {"name", contestant.name},
-          {"variant", contestant.variant},
-          {"source", contestant.source.string()},
-          {"command", contestant.command},
-          {"folder", contestant.folder.string()},
-          {"backend", to_string(contestant.backend)},
-          {"launches", to_text(contestant.launches)}};
+  Json json{{"kind", to_string(contestant.kind)},      {"name", contestant.name},
+            {"variant", contestant.variant},           {"source", contestant.source.string()},
+            {"command", contestant.command},           {"folder", contestant.folder.string()},
+            {"backend", to_string(contestant.backend)}};
+  if (contestant.kind == ContestantKind::kCuda) json["launches"] = to_text(contestant.launches);
+  return json;
 }
 
 Contestant contestant_from_json(const Json& json) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Right, and then changes the activations of the call.
+// Right, and then changes the activations of the call. Launches: gemm, then erase.
 #include "honest.cuh"
 
 extern "C" __global__ void gemm(thresher_arguments arguments) { compute_tile(arguments); }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Right, but for the last column of every group, which it leaves as it found it.
+// Right, but for the last column of every group, which it leaves as it found it. Launches:
+// narrow, then gemm.
 #include "honest.cuh"
 
 __device__ thresher_group narrow_groups[1024];

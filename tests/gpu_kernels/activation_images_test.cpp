@@ -71,8 +71,8 @@ TEST_F(ActivationImages, DecodeEveryCodeUnderEveryScale) {
   group.activation_scales = reinterpret_cast<u64>(scales);
   group.n = 8;
   group.k = 16;
-  run<ImageConfig{.activations = ActivationType::kNvfp4, .tokens = kTokens}>({group}, {kScaleCodes},
-                                                                             kScaleCodes / kTokens);
+  run<ImageConfig{.activations = ActivationType::kNvfp4, .cut = {.tokens = kTokens}}>(
+      {group}, {kScaleCodes}, kScaleCodes / kTokens);
   for (u32 token = 0; token < kScaleCodes; ++token) {
     for (u32 k = 0; k < 16; ++k) {
       const float got = nvfp4::fp16_to_float(value(0, token, k, 1));
@@ -103,7 +103,8 @@ TEST_F(ActivationImages, CopySixteenBitsAndPadWithZeros) {
     groups[g].k = kK[g];
   }
   constexpr u32 kImages0 = 2 * 2;
-  run<ImageConfig{.activations = ActivationType::kBf16, .tokens = kTokens}>(
+  run<ImageConfig{.activations = ActivationType::kBf16,
+                  .cut = {.tokens = kTokens, .widths = Widths::kFixed}}>(
       groups, {kCounts[0], kCounts[1], kCounts[2]}, kImages0 + 10);
   const auto check_group = [&](int g, u32 first_image, u32 token_tiles, u32 k_tiles) {
     for (u32 token = 0; token < token_tiles * kTokens; ++token) {
@@ -118,6 +119,30 @@ TEST_F(ActivationImages, CopySixteenBitsAndPadWithZeros) {
   check_group(2, kImages0, 1, 10);
 }
 
+// 17 tokens are a tile of 16 and one of 8: the second one's images are half as large.
+TEST_F(ActivationImages, AreAsWideAsTheirTile) {
+  constexpr u32 kCount = 17;
+  constexpr u32 kK = 128;
+  auto* values = allocate<u16>(kCount * kK);
+  for (u32 i = 0; i < kCount * kK; ++i) values[i] = static_cast<u16>(i + 1);
+  GroupEntry group;
+  group.activations = reinterpret_cast<u64>(values);
+  group.n = 8;
+  group.k = kK;
+  run<ImageConfig{.activations = ActivationType::kFp16, .cut = {.tokens = kTokens}}>({group},
+                                                                                     {kCount}, 3);
+  const std::size_t last_tile = 2 * image_bytes(kTokens);
+  for (u32 row = 0; row < 8; ++row) {
+    for (u32 k = 0; k < kK; ++k) {
+      u16 bits;
+      const std::size_t at =
+          last_tile + k / 64 * image_bytes(8) + row * 128 + (k % 64 / 8 ^ row) * 16 + k % 8 * 2;
+      std::memcpy(&bits, images_ + at, sizeof bits);
+      ASSERT_EQ(bits, row == 0 ? values[16 * kK + k] : 0) << row << " " << k;
+    }
+  }
+}
+
 // Tokens beyond the limit that the workspace was made for are left out, whatever the counts say.
 TEST_F(ActivationImages, StopAtTheTokenLimit) {
   auto* values = allocate<u16>(1000 * 16);
@@ -125,7 +150,7 @@ TEST_F(ActivationImages, StopAtTheTokenLimit) {
   group.activations = reinterpret_cast<u64>(values);
   group.n = 8;
   group.k = 16;
-  run<ImageConfig{.activations = ActivationType::kFp16, .tokens = kTokens}>(
+  run<ImageConfig{.activations = ActivationType::kFp16, .cut = {.tokens = kTokens}}>(
       {group, group}, {900, 5000}, (900 + 15) / 16 + (100 + 15) / 16);
 }
 

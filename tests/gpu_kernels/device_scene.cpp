@@ -163,7 +163,8 @@ void ReadyKernels::enqueue(const DeviceScene& scene, std::size_t copy) const {
     kernels_[i + 1].launch(bench_.stream,
                            {.grid = {count(launch.block_count)},
                             .block = {count(launch.thread_count)},
-                            .shared_bytes = launch.shared_bytes},
+                            .shared_bytes = launch.shared_bytes,
+                            .dependent = true},
                            gemm_args(plan_, launch, table, workspace));
   }
 }

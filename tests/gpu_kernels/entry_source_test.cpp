@@ -26,7 +26,8 @@ TEST(EntrySource, NamesEveryKnob) {
             "entry(const __grid_constant__ GemmArgs args) {\n"
             "  gemm_kernel<GemmConfig{.product = static_cast<Product>(1), "
             ".output = static_cast<OutputType>(2), .operand = static_cast<hw::Operand>(1), "
-            ".tokens = 24, .weight_rows = 256, .consumer_warpgroups = 2, .stages = 3, "
+            ".tokens = 24, .widths = static_cast<Widths>(0), .weight_rows = 256, "
+            ".consumer_warpgroups = 2, .stages = 3, "
             ".fragment_steps = 2, .specialised = true, .store = static_cast<Store>(1), "
             ".schedule = static_cast<Schedule>(1), .split_k = 1, .blocks_per_sm = 1}>(args);\n"
             "}\n");
@@ -36,7 +37,7 @@ TEST(EntrySource, NamesEveryKnob) {
             "extern \"C\" __global__ void __launch_bounds__(256, 1)\n"
             "entry(const __grid_constant__ ImageArgs args) {\n"
             "  image_kernel<ImageConfig{.activations = static_cast<ActivationType>(2), "
-            ".tokens = 24}>(args);\n"
+            ".cut = {.tokens = 24, .widths = static_cast<Widths>(0)}}>(args);\n"
             "}\n");
 }
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "gemm/inputs.hpp"
 #include "gpu/kernels/weight_decode.cuh"
 #include "nvfp4/e2m1.hpp"
@@ -55,18 +57,20 @@ TEST(WeightTiles, UnpackDualToTheVeryBytes) {
   }
 }
 
-TEST(WeightTiles, TakeNinePerSixteenOfAByteWhereNothingIsPadded) {
+// Nine per sixteen of a byte where nothing is padded, and the scales' signs.
+TEST(WeightTiles, TakeSoManyBytes) {
+  constexpr std::size_t kSigns = 256 * 128 / 16 / 8;
   EXPECT_EQ((WeightTiles{.op = Op::kGemm, .n = 256, .k_elements = 128}.bytes()),
-            256 * 128 * 9 / 16);
+            256 * 128 * 9 / 16 + kSigns);
   EXPECT_EQ((WeightTiles{.op = Op::kDual, .n = 128, .k_elements = 128}.bytes()),
-            256 * 128 * 9 / 16);
-  EXPECT_EQ((WeightTiles{.op = Op::kGemm, .n = 1, .k_elements = 16}.bytes()), 4608u);
-  EXPECT_EQ((WeightTiles{.op = Op::kDual, .n = 65, .k_elements = 80}.bytes()), 4 * 4608u);
+            256 * 128 * 9 / 16 + kSigns);
+  EXPECT_EQ((WeightTiles{.op = Op::kGemm, .n = 1, .k_elements = 16}.bytes()), 4608u + 64);
+  EXPECT_EQ((WeightTiles{.op = Op::kDual, .n = 65, .k_elements = 80}.bytes()), 4 * (4608u + 64));
 }
 
 TEST(WeightTiles, RefuseWhatIsNoMatrix) {
   const GroupInputs inputs = full_inputs({8, 16}, Op::kDual);
-  std::vector<std::uint8_t> packed(4608);
+  std::vector<std::uint8_t> packed(4608 + 64);
   Nvfp4Matrix bad = inputs.b;
   bad.scales[0] = 0x7f;
   EXPECT_THROW(pack_weights(bad.view(), packed), Error);
@@ -80,17 +84,18 @@ TEST(WeightTiles, RefuseWhatIsNoMatrix) {
   }
 }
 
-// A fragment whose eight values are all `code`, under `scale` in both rows.
+// A fragment whose eight values are all `code`, under `scale` in both rows, as it is packed.
 PackedFragment fragment_of(std::uint8_t code, std::uint8_t scale) {
-  if ((scale & 0x80) != 0) code ^= 8;
-  u32 word = 0;
-  for (int i = 0; i < 4; ++i) {
-    const u32 half = static_cast<u32>(code >> 3) << kSignBits[i] | static_cast<u32>(code & 7)
-                                                                       << kMagnitudeBits[i];
-    word |= half | half << 16;
-  }
-  const u32 scales = scale * 0x01010101u;
-  return {.codes = {word, word, word, word}, .scales = {scales, scales}};
+  Nvfp4Matrix matrix{.rows = kTileRows, .k_elements = kTileK};
+  matrix.codes.assign(kTileRows * kTileK / 2, static_cast<std::uint8_t>(code | code << 4));
+  matrix.scales.assign(kTileRows * kTileK / kStepK, scale);
+  std::vector<std::uint8_t> packed(kTileBytes + kTileSignBytes);
+  pack_weights(matrix.view(), packed);
+  const PackedPlace place(0, 0);
+  PackedFragment fragment;
+  std::memcpy(&fragment.codes, packed.data() + place.codes, sizeof fragment.codes);
+  std::memcpy(&fragment.scales, packed.data() + place.scales, sizeof fragment.scales);
+  return fragment;
 }
 
 template <hw::Operand kOperand>
@@ -137,8 +142,8 @@ TEST(WeightDecode, KeepsTheValuesOfAWordApart) {
   for (int repeat = 0; repeat < 20000; ++repeat) {
     state = state * 1664525u + 1013904223u;
     const u32 word = state ^ state >> 13;
-    const PackedFragment packed{.codes = {word, word, word, word},
-                                .scales = {0x38383838, 0x38383838}};
+    constexpr u32 kOnes = 0xb0b0b0b0;  // four scales of 1
+    const PackedFragment packed{.codes = {word, word, word, word}, .scales = {kOnes, kOnes}};
     u32 fp16[4];
     u32 bf16[4];
     decode_step<hw::Operand::kFp16>(packed, repeat % 4, fp16);

@@ -53,6 +53,30 @@ TEST(ContestantHash, FollowsTheFilesACommandNames) {
   EXPECT_NE(changed, contestant_hash(contestant));
 }
 
+TEST(ContestantHash, FollowsLaunchesAndBackend) {
+  const ScratchFolder folder(FolderOwner::kReferee);
+  write(folder.path() / "k.cu", "1");
+  Contestant contestant{
+      .kind = ContestantKind::kCuda, .name = "one", .source = "k.cu", .folder = folder.path()};
+  const std::string before = contestant_hash(contestant);
+  contestant.launches.launches = {{.kernel = "gemm", .grid = {"n"}, .block = {"32"}}};
+  EXPECT_NE(before, contestant_hash(contestant));
+  Contestant command{.kind = ContestantKind::kCommand, .command = {"x"}};
+  const std::string on_cpu = contestant_hash(command);
+  command.backend = Backend::kGpu;
+  EXPECT_NE(on_cpu, contestant_hash(command));
+}
+
+TEST(ContestantBackend, IsWhatItsKindSays) {
+  EXPECT_EQ(backend_of({.variant = "cpu_avx2"}), Backend::kCpu);
+  EXPECT_EQ(backend_of({.variant = "gpu_sm90:graph=on"}), Backend::kGpu);
+  EXPECT_EQ(backend_of({.variant = ""}), Backend::kCpu);
+  EXPECT_EQ(backend_of({.variant = "", .backend = Backend::kGpu}), Backend::kGpu);
+  EXPECT_EQ(backend_of({.kind = ContestantKind::kCuda}), Backend::kGpu);
+  EXPECT_EQ(backend_of({.kind = ContestantKind::kCommand, .backend = Backend::kGpu}),
+            Backend::kGpu);
+}
+
 TEST(ContestantHash, WordsCannotBeMergedUnnoticed) {
   const Contestant a{.kind = ContestantKind::kCommand, .command = {"ab", "c"}};
   const Contestant b{.kind = ContestantKind::kCommand, .command = {"a", "bc"}};

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <set>
 
@@ -70,9 +71,6 @@ TEST_F(GpuStageTest, ActivationsLieOnTheDeviceOnly) {
     EXPECT_EQ(record.c, 1024);
     EXPECT_EQ(record.c_stride, 8);
     EXPECT_EQ(std::memcmp(device_bytes(stage, record.a), codes.data(), codes.size()), 0);
-    // Outside shared memory: nobody could read it there.
-    EXPECT_GE(record.a, static_cast<std::int64_t>(stage.device_memory().bytes()) -
-                            static_cast<std::int64_t>(4 * (4096 + 1024)));
     EXPECT_TRUE(stage.call_intact(problem_, staged.inputs, places[i]));
   }
   const auto begin = stage.arena().data();
@@ -113,6 +111,13 @@ TEST_F(GpuStageTest, NoticesChangesInEitherMemory) {
   stage.sync();
   *const_cast<std::byte*>(device_bytes(stage, place)) ^= std::byte{1};
   EXPECT_FALSE(stage.call_intact(problem_, staged.inputs, place));
+}
+
+TEST_F(GpuStageTest, SharesWholeBlocksOnly) {
+  EXPECT_EQ(whole_blocks(0), std::size_t{2} << 20);
+  EXPECT_EQ(whole_blocks(2 << 20), std::size_t{2} << 20);
+  EXPECT_EQ(whole_blocks((2 << 20) + 1), std::size_t{4} << 20);
+  EXPECT_EQ(stage_of().device_memory().bytes() % kSharedBlockBytes, 0u);
 }
 
 TEST_F(GpuStageTest, ClearMakesRoomForTheNext) {

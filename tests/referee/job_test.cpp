@@ -29,6 +29,31 @@ TEST(WorkOrder, ReadsBack) {
   EXPECT_EQ(read.referee_pid, 1234);
 }
 
+TEST(WorkOrder, KeepsWhatCudaNeeds) {
+  const WorkOrder order{
+      .job = {.kind = JobKind::kCuda,
+              .library = "/tmp/x.cubin",
+              .backend = Backend::kGpu,
+              .cuda = {.device_index = 3,
+                       .kernel_folder = "/tmp/kernels",
+                       .compiler_folders = {"/a", "/b"},
+                       .architecture = "sm_90a",
+                       .origin = "/home",
+                       .launches = {.launches = {{.kernel = "gemm",
+                                                  .grid = {"ceil_div(n, 64)", "groups"},
+                                                  .block = {"256"}}},
+                                    .packed_bytes = "n * k"}}}};
+  const WorkOrder read = work_order_from_text(to_text(order));
+  EXPECT_EQ(read.job.kind, JobKind::kCuda);
+  EXPECT_EQ(read.job.backend, Backend::kGpu);
+  EXPECT_EQ(read.job.cuda.device_index, 3);
+  EXPECT_EQ(read.job.cuda.kernel_folder, order.job.cuda.kernel_folder);
+  EXPECT_EQ(read.job.cuda.compiler_folders, order.job.cuda.compiler_folders);
+  EXPECT_EQ(read.job.cuda.architecture, "sm_90a");
+  EXPECT_EQ(read.job.cuda.origin, order.job.cuda.origin);
+  EXPECT_EQ(read.job.cuda.launches, order.job.cuda.launches);
+}
+
 TEST(WorkOrder, RefusesOtherText) {
   for (const char* text : {"", "{}", "[]", "null", R"({"kind": "x"})"}) {
     EXPECT_THROW(work_order_from_text(text), Error) << text;

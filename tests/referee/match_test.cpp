@@ -106,17 +106,38 @@ TEST(Judge, SaysThatAVariantCannotRunTheSuite) {
   EXPECT_TRUE(verdict.check == "declined" || verdict.check == "start") << verdict.check;
 }
 
-TEST(Judge, CudaNeedsItsBackend) {
-  Contestant contestant = contestant_of_file("examples/contestants/plain.c");
-  contestant.source = "kernel.cu";
-  contestant.folder = std::filesystem::temp_directory_path();
-  const std::filesystem::path path = contestant.folder / contestant.source;
-  std::fclose(std::fopen(path.c_str(), "w"));
+TEST(Judge, ACudaSourceNeedsLaunches) {
+  Contestant contestant = contestant_of_file("examples/cuda/plain_gemm.cu");
   const Verdict verdict = check_contestant(contestant, tiny_suite(), quick_options());
-  std::filesystem::remove(path);
   EXPECT_EQ(to_string(verdict.kind), "invalid");
   EXPECT_EQ(verdict.check, referee::check::kBuild);
-  EXPECT_EQ(verdict.reason, "CUDA sources need the GPU backend");
+  EXPECT_EQ(verdict.reason, "a CUDA source enters by a pitch that says how it is launched");
+}
+
+TEST(Judge, BothPlayOnOneBackend) {
+  const Match match{.champion = variant(""),
+                    .challenger = variant("gpu_sm90"),
+                    .suite = tiny_suite(),
+                    .options = quick_options()};
+  try {
+    judge(match);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "the champion '' runs on the cpu, the challenger 'gpu_sm90' on the gpu: a match "
+                 "is between two on the CPU or two on a GPU");
+  }
+}
+
+TEST(Judge, SaysWhyThereIsNoGpu) {
+  const std::string why = why_no_gpu();
+  if (why.empty()) GTEST_SKIP() << "there is a GPU";
+  try {
+    check_contestant(variant("gpu_sm90"), tiny_suite(), quick_options());
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.what(), why);
+  }
 }
 
 }  // namespace

@@ -32,6 +32,55 @@ TEST(Protocol, RequestsReadAsDocumented) {
   EXPECT_EQ(to_line(Request{.kind = RequestKind::kQuit}), "quit\n");
 }
 
+DeviceHandle some_handle(std::uint8_t first) {
+  DeviceHandle handle;
+  for (std::size_t i = 0; i < handle.size(); ++i) handle[i] = static_cast<std::uint8_t>(first + i);
+  return handle;
+}
+
+TEST(Protocol, RequestsToADeviceReadAsDocumented) {
+  const std::string line = to_line(Request{.kind = RequestKind::kDevice,
+                                           .input_bytes = 4096,
+                                           .output_bytes = 512,
+                                           .device_index = 1,
+                                           .input_handle = some_handle(0),
+                                           .output_handle = some_handle(250),
+                                           .token = 0xabc});
+  EXPECT_TRUE(line.starts_with("device 1 000102030405")) << line;
+  EXPECT_NE(line.find("3d3e3f 4096 fafbfcfdfeff0001"), std::string::npos) << line;
+  EXPECT_TRUE(line.ends_with("3839 512 abc\n")) << line;
+  EXPECT_EQ(to_line(Request{
+                .kind = RequestKind::kBatch, .table_offset = 64, .call_count = 17, .token = 0xd}),
+            "batch 17 64 d\n");
+  EXPECT_EQ(to_line(Request{
+                .kind = RequestKind::kGo, .head_start_ns = 50000, .delay_ns = 4000, .token = 0xe}),
+            "go 50000 4000 e\n");
+}
+
+TEST(Protocol, RequestsToADeviceReadBack) {
+  for (const Request& request :
+       {Request{.kind = RequestKind::kDevice,
+       .input_bytes = std::int64_t{1} << 40,
+       .output_bytes = 1,
+       .device_index = 7,
+       .input_handle = some_handle(3),
+       .output_handle = some_handle(200),
+       .token = ~0ull},
+        Request{.kind = RequestKind::kBatch, .table_offset = 64, .call_count = 32, .token = 5},
+        Request{.kind = RequestKind::kGo, .head_start_ns = 7, .delay_ns = 12345, .token = 6}}) {
+    EXPECT_EQ(parse_request(without_break(to_line(request))), request);
+  }
+}
+
+TEST(Protocol, HandlesAreWholeAndHexadecimal) {
+  const std::string digits(128, 'a');
+  EXPECT_TRUE(parse_request("device 0 " + digits + " 1 " + digits + " 1 f"));
+  EXPECT_FALSE(parse_request("device 0 " + digits.substr(1) + " 1 " + digits + " 1 f"));
+  EXPECT_FALSE(parse_request("device 0 " + digits + "a 1 " + digits + " 1 f"));
+  EXPECT_FALSE(parse_request("device 0 " + std::string(128, 'g') + " 1 " + digits + " 1 f"));
+  EXPECT_FALSE(parse_request("device 0 " + std::string(128, '-') + " 1 " + digits + " 1 f"));
+}
+
 TEST(Protocol, RequestsReadBack) {
   const Request prepare{.kind = RequestKind::kPrepare,
                         .id = 7,
@@ -45,18 +94,39 @@ TEST(Protocol, RequestsReadBack) {
 }
 
 TEST(Protocol, RepliesReadBack) {
-  for (const Reply& reply : {Reply{.kind = ReplyKind::kHello, .version = 1},
-                             Reply{.kind = ReplyKind::kDone, .token = 0x0123456789abcdef},
-                             Reply{.kind = ReplyKind::kUnsupported, .text = "k = 48"},
-                             Reply{.kind = ReplyKind::kError, .text = "out of luck"}}) {
+  for (const Reply& reply :
+       {Reply{.kind = ReplyKind::kHello, .version = 1},
+        Reply{.kind = ReplyKind::kDone, .token = 0x0123456789abcdef},
+        Reply{.kind = ReplyKind::kDone, .token = 1, .report = BatchReport{400000, 34, 17}},
+        Reply{.kind = ReplyKind::kUnsupported, .text = "k = 48"},
+        Reply{.kind = ReplyKind::kError, .text = "out of luck"}}) {
     EXPECT_EQ(parse_reply(without_break(to_line(reply))), reply);
   }
 }
 
 TEST(Protocol, EverythingElseIsNoReply) {
-  for (const char* line : {"", " ", "done", "done ", "done x", "done 1 2", "done  1", " done 1",
-                           "DONE 1", "done -1", "done 0x1", "done 11111111111111111", "hello",
-                           "hello one", "hello 1 ", "errors", "ok", "unsupportedly", "done 1\r"}) {
+  for (const char* line : {"",
+                           " ",
+                           "done",
+                           "done ",
+                           "done x",
+                           "done 1 2",
+                           "done 1 2 3",
+                           "done 1 2 3 4 5",
+                           "done 1 2 3 x",
+                           "done  1",
+                           " done 1",
+                           "DONE 1",
+                           "done -1",
+                           "done 0x1",
+                           "done 11111111111111111",
+                           "hello",
+                           "hello one",
+                           "hello 1 ",
+                           "errors",
+                           "ok",
+                           "unsupportedly",
+                           "done 1\r"}) {
     EXPECT_FALSE(parse_reply(line)) << '"' << line << '"';
   }
 }

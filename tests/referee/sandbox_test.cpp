@@ -190,5 +190,50 @@ TEST_F(Sandbox, TimesOut) {
   EXPECT_EQ(child.await_line(Clock::now() + 50ms).heard, Heard::kTimeout);
 }
 
+class GpuSandbox : public Sandbox {
+ protected:
+  Child start_on_gpu(const std::string& script) {
+    return Child({.program = kProgram,
+                  .order = {.job = {.kind = JobKind::kCommand,
+                                    .command = {"sh", "-c", script},
+                                    .folder = "/",
+                                    .backend = Backend::kGpu},
+                            .scratch = scratch_.path()}});
+  }
+};
+
+TEST_F(GpuSandbox, NamesWhatCudaDoesNotRunUnder) {
+  Child child = start_on_gpu("echo up");
+  ASSERT_TRUE(child.wait_until_started(Clock::now() + 10s)) << child.describe_end();
+  const std::vector<std::string>& refusals = child.refusals();
+  const auto missing = [&](std::string_view text) {
+    return std::count(refusals.begin(), refusals.end(), text) == 1;
+  };
+  EXPECT_TRUE(missing("process namespace: CUDA does not start in one"));
+  EXPECT_TRUE(std::any_of(refusals.begin(), refusals.end(),
+                          [](const auto& text) { return text.starts_with("memory limit: "); }));
+  EXPECT_EQ(child.await_line(Clock::now() + 10s).line, "up");
+}
+
+TEST_F(GpuSandbox, KeepsEverythingElse) {
+  REQUIRE_LAYER(layer::kWriteProtection);
+  Child child = start_on_gpu(
+      "echo x > $HOME/a; (echo x > /tmp/thresher-escape) 2>/dev/null || printf 'refused ';"
+      "grep -q '^CapEff:.0000000000000000$' /proc/self/status && printf 'powerless ';"
+      "ulimit -v");
+  ASSERT_TRUE(child.wait_until_started(Clock::now() + 10s)) << child.describe_end();
+  EXPECT_EQ(child.await_line(Clock::now() + 10s).line, "refused powerless unlimited");
+}
+
+TEST_F(GpuSandbox, NothingItStartedOutlivesIt) {
+  const std::string mark = fmt::format("8{:06}", getpid());
+  {
+    Child child = start_on_gpu(fmt::format("sleep {0} & echo up; wait", mark));
+    ASSERT_TRUE(child.wait_until_started(Clock::now() + 10s));
+    EXPECT_EQ(child.await_line(Clock::now() + 10s).line, "up");
+  }
+  EXPECT_EQ(count_processes(mark), 0);
+}
+
 }  // namespace
 }  // namespace thresher::referee

@@ -158,7 +158,7 @@ std::vector<Complaint> complaints_about_gpu_contestants() {
   const std::string cuda = "source = \"a.cu\"\n";
   const std::string launch = cuda + "[[contestant.launch]]\n";
   return {
-      {with_gpu("knobs = {stages = 9}"), "7:10", "stages = '9' is not 2 to 8"},
+      {with_gpu("knobs = {rows = 64}"), "7:10", "rows = '64' is not 128 or 256"},
       {with_gpu("knobs = {decode = \"panel\"}"), "7:10",
        "unknown knob 'decode'; knobs are kernel, tokens, rows, warpgroups, stages, steps, roles, "
        "store, schedule, split_k, blocks, launches, graph, dual"},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "gemm/factor.hpp"
 #include "gpu/engine/state.hpp"
@@ -84,17 +85,27 @@ gpu::GroupEntry entry_of(std::size_t index, const Problem& problem,
   return entry;
 }
 
-template <typename Value>
-gpu::DeviceBuffer uploaded(const gpu::Device& device, const std::vector<Value>& values) {
-  gpu::DeviceBuffer buffer(device, values.size() * sizeof(Value));
-  if (!values.empty()) buffer.copy_in(gpu::bytes_of(values));
-  return buffer;
-}
+// Entries, token counts and zeroed counters, one after the other: one allocation and one copy.
+struct Table {
+  std::vector<std::byte> bytes;
+  std::size_t counts_offset = 0;
+  std::size_t counters_offset = 0;
+
+  Table(std::span<const gpu::GroupEntry> entries, std::span<const gpu::u32> counts,
+        std::size_t counter_bytes)
+      : counts_offset(entries.size_bytes()), counters_offset(counts_offset + counts.size_bytes()) {
+    bytes.resize(counters_offset + counter_bytes);
+    std::memcpy(bytes.data(), entries.data(), entries.size_bytes());
+    std::memcpy(bytes.data() + counts_offset, counts.data(), counts.size_bytes());
+  }
+};
 
 unsigned count(int value) { return static_cast<unsigned>(value); }
 
-// The launches with their arguments, in order.
-void make_steps(GpuCall::State& call, const gpu::GroupTable& table, std::uint8_t* workspace) {
+// The launches with their arguments, in order. On one stream each may start while the one before it
+// ends: a kernel fetches weights first and then waits for it.
+void make_steps(GpuCall::State& call, const gpu::GroupTable& table, gpu::u32* counters,
+                std::uint8_t* workspace) {
   const GpuPlan::State& plan = *call.plan;
   const auto group_count = static_cast<gpu::u32>(plan.problem.groups.size());
   const gpu::ImageLaunch& images = plan.plan.images;
@@ -105,14 +116,16 @@ void make_steps(GpuCall::State& call, const gpu::GroupTable& table, std::uint8_t
   for (std::size_t i = 0; i < plan.plan.launches.size(); ++i) {
     const gpu::GemmLaunch& launch = plan.plan.launches[i];
     gpu::GemmArgs args = gpu::gemm_args(plan.plan, launch, table, workspace);
-    args.counters = call.counters.pointer<gpu::u32>(launch.counter_offset);
-    call.steps.push_back({.kernel = &plan.kernels[plan.kernel_of_launch[i + 1]],
-                          .shape = {.grid = {count(launch.block_count)},
-                                    .block = {count(launch.thread_count)},
-                                    .shared_bytes = launch.shared_bytes},
-                          .args = args,
-                          // A group's launches depend on each other and stay on one stream.
-                          .lane = launch.first_group});
+    args.counters = counters + launch.counter_offset / sizeof(gpu::u32);
+    call.steps.push_back(
+        {.kernel = &plan.kernels[plan.kernel_of_launch[i + 1]],
+         .shape = {.grid = {count(launch.block_count)},
+                   .block = {count(launch.thread_count)},
+                   .shared_bytes = launch.shared_bytes,
+                   .dependent = plan.variant.knobs.launches != gpu::Launches::kStreams},
+         .args = args,
+         // A group's launches depend on each other and stay on one stream.
+         .lane = launch.first_group});
   }
 }
 
@@ -156,16 +169,16 @@ GpuCall GpuEngine::bind(const GpuPlan& plan, std::span<const GpuGroupOperands> o
     entries.push_back(entry_of(i, problem, operands[i], on_device ? token_counts.tokens_max : m));
     counts.push_back(static_cast<gpu::u32>(m));
   }
-  call->entries = uploaded(state_->device, entries);
-  if (!on_device) call->token_counts = uploaded(state_->device, counts);
-  call->counters = gpu::DeviceBuffer(state_->device, plan.state().plan.workspace.counter_bytes);
-  if (call->counters.bytes() > 0) call->counters.fill(std::byte{0});
-
-  const gpu::GroupTable table{
-      .entries = call->entries.pointer<gpu::GroupEntry>(),
-      .token_counts = on_device ? token_counts.counts : call->token_counts.pointer<gpu::u32>(),
+  const Table table(entries, counts, plan.state().plan.workspace.counter_bytes);
+  call->table = gpu::DeviceBuffer(state_->device, table.bytes.size());
+  call->table.copy_in(table.bytes);
+  const gpu::GroupTable groups{
+      .entries = call->table.pointer<gpu::GroupEntry>(),
+      .token_counts =
+          on_device ? token_counts.counts : call->table.pointer<gpu::u32>(table.counts_offset),
       .token_limit = static_cast<gpu::u32>(on_device ? token_counts.tokens_max : token_limit)};
-  make_steps(*call, table, workspace.state().buffer.pointer<std::uint8_t>());
+  make_steps(*call, groups, call->table.pointer<gpu::u32>(table.counters_offset),
+             workspace.state().buffer.pointer<std::uint8_t>());
 
   const gpu::Variant& variant = plan.state().variant;
   if (variant.knobs.launches == gpu::Launches::kStreams) {

@@ -61,10 +61,8 @@ struct GpuCall::State {
 
   std::shared_ptr<gpu::Context> context;
   std::shared_ptr<const GpuPlan::State> plan;
-  gpu::DeviceBuffer entries;
-  gpu::DeviceBuffer token_counts;  // nothing where the caller has them in device memory
-  gpu::DeviceBuffer counters;
-  std::vector<Step> steps;                 // the prologue first
+  gpu::DeviceBuffer table;  // what the kernels read of the groups, and their counters
+  std::vector<Step> steps;  // the prologue first
   std::shared_ptr<const StreamPool> pool;  // null: everything on the caller's stream
   std::vector<gpu::Event> events;          // the fork's, then one per stream of the pool
   std::optional<gpu::Graph> graph;

@@ -22,9 +22,11 @@ void mma_wait() {
   mma_wait_groups(kPending);
 }
 
-// Tells the compiler that `d` is used here; nothing to the emulator.
+// Tells the compiler that the values are used here, and that it cannot find them anew; nothing to
+// the emulator.
 template <int kCount>
 void keep(float (&)[kCount]) {}
+inline void keep(u32&) {}
 
 struct MmaShape {
   int columns;

@@ -44,6 +44,10 @@ inline float fma(float a, float b, float c) { return std::fma(a, b, c); }
 inline float bits_to_float(u32 bits) { return std::bit_cast<float>(bits); }
 inline u32 float_to_bits(float value) { return std::bit_cast<u32>(value); }
 
+// One half of a pair, twice.
+inline u32 low_in_both(u32 pair) { return (pair & 0xffff) * 0x10001u; }
+inline u32 high_in_both(u32 pair) { return (pair >> 16) * 0x10001u; }
+
 // Byte i of the result is byte (selector >> 4*i) & 7 of b:a; bit 3 of the selector spreads that
 // byte's sign over the whole byte instead.
 inline u32 permute_bytes(u32 a, u32 b, u32 selector) {

@@ -23,6 +23,8 @@ THRESHER_DEVICE void keep(float (&d)[kCount]) {
   for (int i = 0; i < kCount; ++i) asm volatile("" : "+f"(d[i])::"memory");
 }
 
+THRESHER_DEVICE void keep(u32& value) { asm volatile("" : "+r"(value)); }
+
 template <int kColumns, Operand kOperand>
 THRESHER_DEVICE void mma(float (&d)[kColumns / 2], const u32 (&a)[4], u64 b_descriptor, bool add) {
   MmaInstruction<kColumns, kOperand>::issue(d, a, b_descriptor, add ? 1u : 0u);

@@ -54,6 +54,31 @@ THRESHER_DEVICE float bf16_high(u32 pair) { return bits_to_float(pair & 0xffff00
 
 THRESHER_DEVICE float fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 
+// Spelt as moves of halves, the compiler makes them part of the multiplication that follows.
+THRESHER_DEVICE u32 low_in_both(u32 pair) {
+  u32 result;
+  asm("{\n"
+      ".reg .b16 low, high;\n"
+      "mov.b32 {low, high}, %1;\n"
+      "mov.b32 %0, {low, low};\n"
+      "}"
+      : "=r"(result)
+      : "r"(pair));
+  return result;
+}
+
+THRESHER_DEVICE u32 high_in_both(u32 pair) {
+  u32 result;
+  asm("{\n"
+      ".reg .b16 low, high;\n"
+      "mov.b32 {low, high}, %1;\n"
+      "mov.b32 %0, {high, high};\n"
+      "}"
+      : "=r"(result)
+      : "r"(pair));
+  return result;
+}
+
 THRESHER_DEVICE u32 permute_bytes(u32 a, u32 b, u32 selector) {
   u32 result;
   asm("prmt.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(selector));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The few names that device code shares with the host: integers of known width, vectors of words,
-// the mark of a function that runs on the device, and that of a loop to unroll, which arrays meant
-// for registers need.
+// the mark of a function that runs on the device, that of a loop to unroll, which arrays meant for
+// registers need, and that of a loop which unrolled would need too many of them.
 //
 // Kernels are compiled by NVRTC, which has no standard headers, and by g++ for the emulator. Both
 // read this file; it includes nothing.
@@ -10,9 +10,11 @@
 #ifdef __CUDACC_RTC__
 #define THRESHER_DEVICE __device__ __forceinline__
 #define THRESHER_UNROLL _Pragma("unroll")
+#define THRESHER_NO_UNROLL _Pragma("unroll 1")
 #else
 #define THRESHER_DEVICE inline
 #define THRESHER_UNROLL
+#define THRESHER_NO_UNROLL
 #endif
 
 namespace thresher::gpu {

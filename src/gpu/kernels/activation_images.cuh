@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The prologue: activations become the images that the GEMM fetches as they are.
 //
-// An image holds kTokens tokens x 64 k in 16 bits, in the 128-byte swizzle: token r has the 128
+// An image holds a tile's tokens x 64 k in 16 bits, in the 128-byte swizzle: token r has the 128
 // bytes at 128 * r, in which the 16-byte chunk c stands at place c ^ (r % 8). Images of a group lie
 // one after the other: by token tile, then along k; groups follow each other. Tokens beyond the
 // group's and k beyond the matrix are zeros.
@@ -10,7 +10,8 @@
 // scale 4, and products reach from 2^-10 to 2688, all of them normal numbers of fp16. A NaN scale
 // makes NaNs. fp16 and bf16 values are copied.
 //
-// A warp does 512 k of one token at a time: each thread reads a block of 16 and writes two chunks.
+// A warp does 256 k of four tokens at a time: a thread loads what becomes one chunk of each, and
+// then writes four chunks, so that loads and stores of a warp are contiguous.
 #pragma once
 
 #include "gpu/hw/hw.cuh"
@@ -20,11 +21,6 @@
 #include "gpu/kernels/image_config.hpp"
 
 namespace thresher::gpu {
-
-// 16 values as they stand in an image: two chunks.
-struct ImageBlock {
-  U32x4 chunks[2];
-};
 
 // Four E2M1 codes from the low 16 bits of `codes`, as two pairs of fp16. The upper byte of an fp16
 // suffices for every code; the table of them fits two registers.
@@ -55,79 +51,100 @@ struct ActivationRows {
   THRESHER_DEVICE explicit ActivationRows(const GroupEntry& entry)
       : values(hw::load_global(&entry.activations)),
         scales(hw::load_global(&entry.activation_scales)) {}
+};
 
-  THRESHER_DEVICE ImageBlock load_nvfp4(u64 block_index) const {
-    const U32x2 codes = hw::load_global(reinterpret_cast<const U32x2*>(values) + block_index);
-    const u8 scale_code = hw::load_global(reinterpret_cast<const u8*>(scales) + block_index);
-    const u32 scale = decode_scale(scale_code);
-    const auto chunk = [scale](u32 eight_codes) -> U32x4 {
-      const U32x2 low = decode_codes(eight_codes & 0xffff);
-      const U32x2 high = decode_codes(eight_codes >> 16);
-      return {hw::multiply_fp16x2(low.x, scale), hw::multiply_fp16x2(low.y, scale),
-              hw::multiply_fp16x2(high.x, scale), hw::multiply_fp16x2(high.y, scale)};
-    };
-    return {{chunk(codes.x), chunk(codes.y)}};
+// What a chunk (8 values) is made from, as it is loaded; `index` counts chunks of the group.
+struct Nvfp4Chunk {
+  u32 codes = 0;
+  u32 scale = 0;
+
+  static THRESHER_DEVICE Nvfp4Chunk load(const ActivationRows& rows, u64 index) {
+    return {hw::load_global(reinterpret_cast<const u32*>(rows.values) + index),
+            hw::load_global(reinterpret_cast<const u8*>(rows.scales) + index / 2)};
   }
 
-  THRESHER_DEVICE ImageBlock load_16_bits(u64 block_index) const {
-    const auto* chunks = reinterpret_cast<const U32x4*>(values) + 2 * block_index;
-    return {{hw::load_global(chunks), hw::load_global(chunks + 1)}};
+  THRESHER_DEVICE U32x4 values() const {
+    const u32 factor = decode_scale(scale);
+    const U32x2 low = decode_codes(codes & 0xffff);
+    const U32x2 high = decode_codes(codes >> 16);
+    return {hw::multiply_fp16x2(low.x, factor), hw::multiply_fp16x2(low.y, factor),
+            hw::multiply_fp16x2(high.x, factor), hw::multiply_fp16x2(high.y, factor)};
   }
 };
 
-template <ImageConfig kConfig>
-THRESHER_DEVICE ImageBlock load_block(const ActivationRows& rows,
-                                      const GroupWalk<kConfig.tokens>& group, u32 token,
-                                      u32 block) {
-  const u32 blocks_per_row = group.k / kStepK;
-  if (token >= group.token_count || block >= blocks_per_row) return {};
-  const u64 index = (group.row_offset() + token) * blocks_per_row + block;
-  if constexpr (kConfig.activations == ActivationType::kNvfp4) {
-    return rows.load_nvfp4(index);
-  } else {
-    return rows.load_16_bits(index);
-  }
-}
+struct WideChunk {
+  U32x4 copied;
 
+  static THRESHER_DEVICE WideChunk load(const ActivationRows& rows, u64 index) {
+    return {hw::load_global(reinterpret_cast<const U32x4*>(rows.values) + index)};
+  }
+
+  THRESHER_DEVICE U32x4 values() const { return copied; }
+};
+
+template <ActivationType kActivations>
+struct ChunkOf {
+  using Type = WideChunk;
+};
+template <>
+struct ChunkOf<ActivationType::kNvfp4> {
+  using Type = Nvfp4Chunk;
+};
+
+// One task: `chunk` is the thread's along k, `first` the first of the task's columns in the group.
 template <ImageConfig kConfig>
-THRESHER_DEVICE void store_block(u8* images, const GroupWalk<kConfig.tokens>& group, u32 token,
-                                 u32 block, const ImageBlock& values) {
-  constexpr u32 kTokens = kConfig.tokens;
-  const u32 row = token % kTokens;
-  const u64 image = group.first_image + static_cast<u64>(token / kTokens) * group.k_tile_count +
-                    block / kStepsPerTile;
-  u8* at = images + image * image_bytes(kConfig.tokens) + row * kImageRowBytes;
+THRESHER_DEVICE void make_chunks(u8* images, const GroupWalk<kConfig.cut>& group,
+                                 const ActivationRows& rows, u32 first, u32 chunk) {
+  using Chunk = typename ChunkOf<kConfig.activations>::Type;
+  constexpr u32 kTokens = kImageTaskTokens;
+  constexpr u32 kChunksPerTile = kImageRowBytes / 16;
+  const u32 chunks_per_row = group.k / 8;
+  Chunk loaded[kTokens] = {};
   THRESHER_UNROLL
-  for (u32 i = 0; i < 2; ++i) {
-    const u32 chunk = block % kStepsPerTile * 2 + i;
-    hw::store_global(reinterpret_cast<U32x4*>(at + (chunk ^ row % 8) * 16), values.chunks[i]);
+  for (u32 i = 0; i < kTokens; ++i) {
+    if (first + i >= group.token_count || chunk >= chunks_per_row) continue;
+    const u64 row = group.row_offset() + first + i;
+    loaded[i] = Chunk::load(rows, row * chunks_per_row + chunk);
+  }
+
+  const TokenTiles& tiles = group.tiles;
+  const u32 last_tile = tiles.count - 1;
+  const u32 tile = first / tiles.width < last_tile ? first / tiles.width : last_tile;
+  const u32 first_row = first - tiles.first_token(tile);
+  u8* image = images + group.tile_image_byte(tiles.first_token(tile)) +
+              static_cast<u64>(chunk / kChunksPerTile) * image_bytes(tiles.width_of(tile));
+  THRESHER_UNROLL
+  for (u32 i = 0; i < kTokens; ++i) {
+    const u32 row = first_row + i;
+    const u32 place = (chunk % kChunksPerTile) ^ (row % 8);
+    hw::store_global(reinterpret_cast<U32x4*>(image + row * kImageRowBytes + place * 16),
+                     loaded[i].values());
   }
 }
 
-// Tasks are numbered by group, token and stretch of 32 blocks, and dealt out to the warps in turn.
+// Tasks are numbered by group, tokens and stretch of k, and dealt out to the warps in turn.
 template <ImageConfig kConfig>
 THRESHER_DEVICE void image_kernel(const ImageArgs& args) {
-  constexpr u32 kTilesPerTask = kImageTaskK / kTileK;
   hw::wait_for_previous_kernel();
   hw::start_next_kernel();
+  touch_groups(args.table, args.group_count);
 
   const u32 warps_per_block = static_cast<u32>(hw::thread_count() / hw::kWarpThreads);
   const u32 warp_count = warps_per_block * static_cast<u32>(hw::block_count());
   u32 task = static_cast<u32>(hw::block_index()) * warps_per_block + hw::warp_index();
   u32 group_begin = 0;
-  GroupWalk<kConfig.tokens> group(args.table);
+  GroupWalk<kConfig.cut> group(args.table);
   for (; group.index < args.group_count; group.next()) {
     group.read();
     const ActivationRows rows(group.entry());
-    const u32 tasks_per_token = (group.k_tile_count + kTilesPerTask - 1) / kTilesPerTask;
-    const u32 group_end = group_begin + group.token_tile_count * kConfig.tokens * tasks_per_token;
+    const u32 stretches = divide_up(group.k_tile_count * kTileK, kImageTaskK);
+    const u32 group_end = group_begin + group.tiles.column_count() / kImageTaskTokens * stretches;
     for (; task < group_end; task += warp_count) {
-      const u32 token = (task - group_begin) / tasks_per_token;
-      const u32 stretch = (task - group_begin) % tasks_per_token;
-      const u32 block = stretch * hw::kWarpThreads + hw::lane_index();
-      if (block >= group.k_tile_count * kStepsPerTile) continue;
-      store_block<kConfig>(args.images, group, token, block,
-                           load_block<kConfig>(rows, group, token, block));
+      const u32 tokens = (task - group_begin) / stretches;
+      const u32 stretch = (task - group_begin) % stretches;
+      const u32 chunk = stretch * hw::kWarpThreads + hw::lane_index();
+      if (chunk >= group.k_tile_count * (kTileK / 8)) continue;
+      make_chunks<kConfig>(args.images, group, rows, tokens * kImageTaskTokens, chunk);
     }
     group_begin = group_end;
   }

@@ -16,19 +16,22 @@ std::string enumerator(std::string_view type, Enum value) {
 
 std::string config_text(const GemmConfig& config) {
   return fmt::format(
-      "GemmConfig{{.product = {}, .output = {}, .operand = {}, .tokens = {}, .weight_rows = {}, "
-      ".consumer_warpgroups = {}, .stages = {}, .fragment_steps = {}, .specialised = {}, "
+      "GemmConfig{{.product = {}, .output = {}, .operand = {}, .tokens = {}, "
+      ".widths = {}, .weight_rows = {}, "
+      ".consumer_warpgroups = {}, .stages = {}, .fragment_steps = {}, "
+      ".specialised = {}, "
       ".store = {}, .schedule = {}, .split_k = {}, .blocks_per_sm = {}}}",
       enumerator("Product", config.product), enumerator("OutputType", config.output),
-      enumerator("hw::Operand", config.operand), config.tokens, config.weight_rows,
-      config.consumer_warpgroups, config.stages, config.fragment_steps, config.specialised,
-      enumerator("Store", config.store), enumerator("Schedule", config.schedule), config.split_k,
-      config.blocks_per_sm);
+      enumerator("hw::Operand", config.operand), config.tokens, enumerator("Widths", config.widths),
+      config.weight_rows, config.consumer_warpgroups, config.stages, config.fragment_steps,
+      config.specialised, enumerator("Store", config.store),
+      enumerator("Schedule", config.schedule), config.split_k, config.blocks_per_sm);
 }
 
 std::string config_text(const ImageConfig& config) {
-  return fmt::format("ImageConfig{{.activations = {}, .tokens = {}}}",
-                     enumerator("ActivationType", config.activations), config.tokens);
+  return fmt::format("ImageConfig{{.activations = {}, .cut = {{.tokens = {}, .widths = {}}}}}",
+                     enumerator("ActivationType", config.activations), config.cut.tokens,
+                     enumerator("Widths", config.cut.widths));
 }
 
 struct Entry {

@@ -37,26 +37,54 @@ requires(kConfig.store == Store::kStaged) struct StoreOf<kConfig> {
 
 // A consumer warpgroup: all tiles of the block, from the first stage to the last store.
 template <GemmConfig kConfig, typename AfterRelease>
+class Consumer {
+ public:
+  THRESHER_DEVICE Consumer(const GemmArgs& args, const StageRing<kConfig>& ring,
+                           const AfterRelease& after_release)
+      : args_(args), ring_(ring), after_release_(after_release), multiply_(ring), walk_(args) {}
+
+  THRESHER_DEVICE void run() {
+    while (walk_.next()) compute_tile<kCut.narrowest()>(hw::broadcast(walk_.tile().width));
+    StoreTile::finish();
+  }
+
+ private:
+  using StoreTile = typename StoreOf<kConfig>::Type;
+  static constexpr TokenCut kCut = token_cut(kConfig);
+
+  // Finds the main loop of the tile's width, from kWidth on. The choice is made once per tile:
+  // inside the loop it would make the compiler wait for each MMA before the next.
+  template <int kWidth>
+  THRESHER_DEVICE void compute_tile(u32 width) {
+    if constexpr (kWidth < kConfig.tokens) {
+      if (width != kWidth) return compute_tile<kWidth + kCut.step()>(width);
+    }
+    compute_tile_of<kWidth>();
+  }
+
+  template <int kWidth>
+  THRESHER_DEVICE void compute_tile_of() {
+    const Tile& tile = walk_.tile();
+    Sums<kConfig, kWidth> sums;
+    multiply_.template run<kWidth>(tile.k_tile_count, sums, after_release_);
+    if (has_parts(kConfig) && tile.part_count > 1) {
+      if (!SplitSums<kConfig>(args_, ring_).template gather<kWidth>(tile, sums)) return;
+    }
+    const TileOutput<kConfig> output(args_, tile, walk_.group());
+    StoreTile(ring_.base).template store<kWidth>(output, sums);
+  }
+
+  const GemmArgs& args_;
+  const StageRing<kConfig>& ring_;
+  const AfterRelease& after_release_;
+  Multiply<kConfig> multiply_;
+  WalkOf<kConfig> walk_;
+};
+
+template <GemmConfig kConfig, typename AfterRelease>
 THRESHER_DEVICE void consume(const GemmArgs& args, const StageRing<kConfig>& ring,
                              const AfterRelease& after_release) {
-  Multiply<kConfig> multiply(ring);
-  using StoreTile = typename StoreOf<kConfig>::Type;
-  WalkOf<kConfig> walk(args);
-  while (walk.next()) {
-    const Tile& tile = walk.tile();
-    Sums<kConfig> sums;
-    multiply.run(tile.k_tile_count, sums, after_release);
-    if (has_parts(kConfig) && tile.part_count > 1) {
-      const SplitSums<kConfig> split(args, ring);
-      if (!split.deliver(tile, sums)) continue;
-      Sums<kConfig> total;
-      split.add_parts(tile, total);
-      StoreTile(ring.base).store(TileOutput<kConfig>(args, tile, walk.group()), total);
-    } else {
-      StoreTile(ring.base).store(TileOutput<kConfig>(args, tile, walk.group()), sums);
-    }
-  }
-  StoreTile::finish();
+  Consumer<kConfig, AfterRelease>(args, ring, after_release).run();
 }
 
 // The producer's warpgroup: one of its threads loads, the others are there for their registers.
@@ -65,6 +93,7 @@ THRESHER_DEVICE void produce(const GemmArgs& args, const StageRing<kConfig>& rin
   constexpr int kProducerWarp = consumer_threads(kConfig) / hw::kWarpThreads;
   if (hw::warp_index() != kProducerWarp || !hw::elect_one()) return;
   GemmLoader<kConfig> loader(args, ring);
+  loader.start();
   while (loader.load_next()) {
   }
   hw::start_next_kernel();
@@ -78,6 +107,7 @@ THRESHER_DEVICE void run_specialised(const GemmArgs& args, const StageRing<kConf
     produce<kConfig>(args, ring);
   } else {
     if constexpr (kConsumerRegisters > 0) hw::registers_grow<kConsumerRegisters>();
+    hw::wait_for_previous_kernel();
     consume<kConfig>(args, ring, [] {});
   }
 }
@@ -90,15 +120,17 @@ THRESHER_DEVICE void run_unspecialised(const GemmArgs& args, const StageRing<kCo
     if (hw::thread_index() == 0) loader.load_next();
     hw::sync_warp();
   };
-  for (int stage = 0; stage < kConfig.stages; ++stage) refill();
+  if (hw::thread_index() == 0) loader.start();
+  hw::sync_warp();
+  hw::wait_for_previous_kernel();
   consume<kConfig>(args, ring, refill);
 }
 
 template <GemmConfig kConfig>
 THRESHER_DEVICE void gemm_kernel(const GemmArgs& args) {
-  const StageRing<kConfig> ring{hw::shared_base()};
+  const StageRing<kConfig> ring(hw::shared_base());
+  touch_groups(args.table, args.first_group + args.group_count);
   ring.init();
-  hw::wait_for_previous_kernel();
   if constexpr (kConfig.specialised) {
     run_specialised<kConfig>(args, ring);
   } else {

@@ -5,6 +5,7 @@
 
 #include "gpu/hw/types.hpp"
 #include "gpu/hw/words.hpp"
+#include "gpu/kernels/token_tiles.hpp"
 #include "gpu/kernels/weight_layout.hpp"
 
 namespace thresher::gpu {
@@ -28,7 +29,8 @@ struct GemmConfig {
   OutputType output = OutputType::kFp16;
   hw::Operand operand = hw::Operand::kFp16;  // kBf16 for bf16 activations only
 
-  int tokens = 128;             // per tile: the width of the MMA, a multiple of 8 from 8 to 256
+  int tokens = 128;  // of the widest tile: the width of its MMAs, a multiple of 8 from 8 to 256
+  Widths widths = Widths::kByGroup;
   int weight_rows = 128;        // per tile: 128 or 256 packed rows
   int consumer_warpgroups = 2;  // that share the rows: 1, 2 or 4
   int stages = 4;               // tiles of k in shared memory, at least 2
@@ -109,15 +111,15 @@ THRESHER_DEVICE constexpr int consumer_registers(const GemmConfig& config) {
   return (each < limit ? each : limit) / kRegisterGranule * kRegisterGranule;
 }
 
-THRESHER_DEVICE constexpr u32 round_up(u32 value, u32 unit) {
-  return (value + unit - 1) / unit * unit;
+THRESHER_DEVICE constexpr TokenCut token_cut(const GemmConfig& config) {
+  return {config.tokens, config.widths};
 }
 
 inline constexpr u32 kImageRowBytes = kTileK * 2;  // a token's 64 k in 16 bits
 
-// An image is what one stage needs of the tokens: tokens x 64 k, in the 128-byte swizzle.
-THRESHER_DEVICE constexpr u32 image_bytes(int tokens) {
-  return static_cast<u32>(tokens) * kImageRowBytes;
+// An image is what one stage needs of the tokens: width x 64 k, in the 128-byte swizzle.
+THRESHER_DEVICE constexpr u32 image_bytes(int width) {
+  return static_cast<u32>(width) * kImageRowBytes;
 }
 
 // Shared memory of a block, as offsets from its base.
@@ -161,12 +163,17 @@ THRESHER_DEVICE constexpr SharedLayout shared_layout(const GemmConfig& config) {
   return layout;
 }
 
+// What a k tile takes of a block's time, in units of 8 columns: its MMAs, and a little whatever its
+// width, because weights are loaded and decoded all the same. A balanced schedule counts in it.
+inline constexpr u32 kDecodeCost = 8;  // as measured on an H200
+THRESHER_DEVICE constexpr u32 k_tile_cost(u32 width) { return width / 8 + kDecodeCost; }
+
 // Whether a tile may be computed in parts.
 THRESHER_DEVICE constexpr bool has_parts(const GemmConfig& config) {
   return config.split_k > 1 || config.schedule == Schedule::kBalanced;
 }
 
-// Floats that one part of one tile takes in the workspace.
+// Floats that one part of one tile, the widest, takes in the workspace.
 THRESHER_DEVICE constexpr u64 partial_elements(const GemmConfig& config) {
   return u64{static_cast<u32>(consumer_threads(config) * units_per_warpgroup(config))} *
          static_cast<u32>(config.tokens / 2);
@@ -178,6 +185,7 @@ THRESHER_DEVICE constexpr GemmConfig plain_config(const GemmConfig& config) {
           .output = config.output,
           .operand = config.operand,
           .tokens = config.tokens,
+          .widths = Widths::kFixed,
           .weight_rows = kTileRows,
           .consumer_warpgroups = 1,
           .stages = 1,

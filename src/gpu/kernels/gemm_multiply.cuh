@@ -14,43 +14,58 @@
 
 namespace thresher::gpu {
 
-// Sums of one warpgroup: per unit 64 rows x tokens, laid out as the MMA leaves them.
-template <GemmConfig kConfig>
-using Sums = float[units_per_warpgroup(kConfig)][kConfig.tokens / 2];
+// Sums of one warpgroup for a tile: per unit 64 rows x the tile's width, laid out as the MMA leaves
+// them.
+template <GemmConfig kConfig, int kWidth>
+using Sums = float[units_per_warpgroup(kConfig)][kWidth / 2];
 
-template <GemmConfig kConfig>
-THRESHER_DEVICE void set_to_zero(Sums<kConfig>& sums) {
+template <GemmConfig kConfig, int kWidth>
+THRESHER_DEVICE void set_to_zero(Sums<kConfig, kWidth>& sums) {
   THRESHER_UNROLL
   for (int unit = 0; unit < units_per_warpgroup(kConfig); ++unit) {
     THRESHER_UNROLL
-    for (int i = 0; i < kConfig.tokens / 2; ++i) sums[unit][i] = 0.0f;
+    for (int i = 0; i < kWidth / 2; ++i) sums[unit][i] = 0.0f;
     hw::keep(sums[unit]);
   }
 }
 
 template <GemmConfig kConfig>
 class Multiply {
+  static constexpr int kUnits = units_per_warpgroup(kConfig);
+  static constexpr int kSteps = kConfig.fragment_steps;
+  static constexpr int kChunks = kStepsPerTile / kSteps;
+
+  using Packed = PackedUnit<kConfig.product>;
+  struct Buffer {
+    u32 a[kUnits][kSteps][4];
+  };
+
  public:
   THRESHER_DEVICE explicit Multiply(const StageRing<kConfig>& ring)
       : ring_(ring),
-        thread_(hw::thread_index() % hw::kWarpgroupThreads),
-        first_unit_(hw::thread_index() / hw::kWarpgroupThreads * kUnits) {}
+        place_(hw::thread_index() / hw::kWarpgroupThreads * kUnits * Packed::kSubTiles,
+               hw::thread_index() % hw::kWarpgroupThreads) {
+    // Kept, or the main loop would find them anew in every round.
+    hw::keep(place_.codes);
+    hw::keep(place_.scales);
+  }
 
   // Sums over `k_tile_count` stages. `after_release` is called whenever a stage has been let go.
-  template <typename AfterRelease>
-  THRESHER_DEVICE void run(u32 k_tile_count, Sums<kConfig>& sums,
+  template <int kWidth, typename AfterRelease>
+  THRESHER_DEVICE void run(u32 k_tile_count, Sums<kConfig, kWidth>& sums,
                            const AfterRelease& after_release) {
-    set_to_zero<kConfig>(sums);
+    set_to_zero<kConfig, kWidth>(sums);
     if (kConfig.split_k > 1 && k_tile_count == 0) return;  // only such parts can be empty
 
     // Buffers take turns. A tile that needs a single one begins with the other than the tile before
     // it; two tiles per round make that known to the compiler.
+    Buffer buffers[2];
     u32 left = k_tile_count;
     for (bool first = true;; first = false) {
-      multiply_tile(first, buffers_[0], buffers_[1], sums, after_release);
+      multiply_tile<kWidth>(first, buffers[0], buffers[1], sums, after_release);
       if (--left == 0) break;
       if constexpr (kChunks == 1) {
-        multiply_tile(false, buffers_[1], buffers_[0], sums, after_release);
+        multiply_tile<kWidth>(false, buffers[1], buffers[0], sums, after_release);
         if (--left == 0) break;
       }
     }
@@ -62,31 +77,23 @@ class Multiply {
   }
 
  private:
-  static constexpr int kUnits = units_per_warpgroup(kConfig);
-  static constexpr int kSteps = kConfig.fragment_steps;
-  static constexpr int kChunks = kStepsPerTile / kSteps;
-
-  using Packed = PackedUnit<kConfig.product>;
-  struct Buffer {
-    u32 a[kUnits][kSteps][4];
-  };
-
-  template <typename AfterRelease>
-  THRESHER_DEVICE void multiply_tile(bool first, Buffer& even, Buffer& odd, Sums<kConfig>& sums,
+  template <int kWidth, typename AfterRelease>
+  THRESHER_DEVICE void multiply_tile(bool first, Buffer& even, Buffer& odd,
+                                     Sums<kConfig, kWidth>& sums,
                                      const AfterRelease& after_release) {
     const u32 stage = position_.stage;
     hw::barrier_wait(ring_.full(stage), position_.parity);
     Packed packed[kUnits];
     THRESHER_UNROLL
     for (int unit = 0; unit < kUnits; ++unit) {
-      packed[unit] = Packed::load(ring_.weights(stage), first_unit_ + unit, thread_);
+      packed[unit] = Packed::load(ring_.weights(stage), place_, unit);
     }
     THRESHER_UNROLL
     for (int chunk = 0; chunk < kChunks; ++chunk) {
       Buffer& buffer = chunk % 2 == 0 ? even : odd;
       decode(packed, chunk, buffer);
       hw::mma_fence();
-      issue(stage, chunk, buffer, sums);
+      issue<kWidth>(stage, chunk, buffer, sums);
       hw::mma_commit();
       hw::mma_wait<1>();
       if (chunk == 0 && !first) {
@@ -109,25 +116,24 @@ class Multiply {
   }
 
   // Adds the steps of a chunk to the sums.
+  template <int kWidth>
   THRESHER_DEVICE void issue(u32 stage, int chunk, const Buffer& buffer,
-                             Sums<kConfig>& sums) const {
+                             Sums<kConfig, kWidth>& sums) const {
     const u64 image = image_descriptor(ring_.image(stage));
     THRESHER_UNROLL
     for (int i = 0; i < kSteps; ++i) {
       const u64 tokens = image + static_cast<u64>(chunk * kSteps + i) * kDescriptorStep;
       THRESHER_UNROLL
       for (int unit = 0; unit < kUnits; ++unit) {
-        hw::mma<kConfig.tokens, kConfig.operand>(sums[unit], buffer.a[unit][i], tokens, true);
+        hw::mma<kWidth, kConfig.operand>(sums[unit], buffer.a[unit][i], tokens, true);
       }
     }
   }
 
   const StageRing<kConfig>& ring_;
-  const int thread_;      // in the warpgroup
-  const int first_unit_;  // of the warpgroup's, in the tile
+  PackedPlace place_;
   RingPosition<kConfig.stages> position_;
   u32 previous_stage_ = 0;
-  Buffer buffers_[2];
 };
 
 }  // namespace thresher::gpu

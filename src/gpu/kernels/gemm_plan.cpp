@@ -11,14 +11,14 @@ namespace thresher::gpu {
 namespace {
 
 constexpr std::size_t kAlignment = 256;
-constexpr int kImageBlocksPerSm = 8;
+constexpr int kImageBlocksPerSm = 2;  // each walks all groups, so rather few that stay longer
 
-ImageLaunch image_launch(const PlanRequest& request, int tokens) {
+ImageLaunch image_launch(const PlanRequest& request, TokenCut cut) {
   constexpr int kWarps = kImageThreads / hw::kWarpThreads;
-  const std::int64_t tasks = Extents(request, tokens).image_tasks(tokens);
+  const std::int64_t tasks = Extents(request, cut).image_tasks();
   const std::int64_t blocks =
       std::min<std::int64_t>(divide_up(tasks, kWarps), request.limits.sm_count * kImageBlocksPerSm);
-  return {.config = {.activations = activation_type(request.problem.activations), .tokens = tokens},
+  return {.config = {.activations = activation_type(request.problem.activations), .cut = cut},
           .block_count = static_cast<int>(std::max<std::int64_t>(blocks, 1)),
           .thread_count = kImageThreads};
 }
@@ -27,7 +27,7 @@ ImageLaunch image_launch(const PlanRequest& request, int tokens) {
 int block_count(GemmKind kind, const GemmConfig& config, const PlanRequest& request,
                 const Problem& launched) {
   const std::int64_t tiles =
-      Extents({launched, request.token_limit, request.limits}, config.tokens).tiles(config);
+      Extents({launched, request.token_limit, request.limits}, token_cut(config)).tiles(config);
   const std::int64_t most = kind == GemmKind::kPlain
                                 ? kCountMax - 1
                                 : std::int64_t{request.limits.sm_count} * config.blocks_per_sm;
@@ -81,7 +81,7 @@ PartSpace arrange_parts(std::vector<GemmLaunch>& launches, const PlanRequest& re
       all.partial_bytes += own.partial_bytes;
       all.counter_bytes += own.counter_bytes;
     } else if (config.split_k > 1) {
-      const std::int64_t slots = Extents(request, config.tokens).tiles(config);
+      const std::int64_t slots = Extents(request, token_cut(config)).tiles(config);
       all = part_space(config, slots, slots / config.split_k);
     }
   }
@@ -105,11 +105,11 @@ class Arranger {
 WorkspaceLayout arrange_workspace(const GemmKnobs& knobs, const PlanRequest& request,
                                   const PartSpace& parts) {
   const Product product = products_of(knobs, request.problem.op).front();
-  const Extents extents(request, knobs.tokens);
+  const Extents extents(request, token_cut(knobs));
   Arranger arranger;
   WorkspaceLayout workspace;
-  const auto image_count = static_cast<std::size_t>(extents.token_tiles * extents.k_tiles_max);
-  workspace.images = arranger.take(image_count * image_bytes(knobs.tokens));
+  workspace.images = arranger.take(
+      static_cast<std::size_t>(extents.columns * extents.k_tiles_max * kImageRowBytes));
   if (is_pass(product)) {
     const auto tokens = static_cast<std::size_t>(request.token_limit);
     workspace.gate_stride_elements = static_cast<std::size_t>(divide_up(extents.n_max, 4) * 4);
@@ -132,7 +132,7 @@ std::int64_t token_count(const Problem& problem) {
 
 GemmPlan make_plan(const GemmKnobs& knobs, const PlanRequest& request) {
   THRESHER_ASSERT(why_not(knobs, request).empty());
-  GemmPlan plan{.images = image_launch(request, knobs.tokens),
+  GemmPlan plan{.images = image_launch(request, token_cut(knobs)),
                 .launches = gemm_launches(knobs, request),
                 .workspace = {},
                 .token_limit = static_cast<std::uint32_t>(request.token_limit)};

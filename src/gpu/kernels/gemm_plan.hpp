@@ -28,6 +28,7 @@ enum class Dual : std::uint8_t { kFused, kTwoPass };
 struct GemmKnobs {
   GemmKind kind = GemmKind::kPipelined;
   int tokens = 128;
+  Widths widths = Widths::kByGroup;
   int weight_rows = 128;
   int consumer_warpgroups = 2;
   int stages = 4;

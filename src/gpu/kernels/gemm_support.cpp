@@ -105,19 +105,19 @@ std::string why_not_config(GemmKind kind, const GemmConfig& config, const Device
 }
 
 std::string why_not_size(const GemmConfig& config, const PlanRequest& request) {
-  const Extents extents(request, config.tokens);
+  const Extents extents(request, token_cut(config));
   if (request.token_limit < 0 || request.token_limit >= kCountMax) {
     return fmt::format("{} tokens are not between 0 and 2^31", request.token_limit);
   }
   if (extents.tiles(config) >= kCountMax) {
     return fmt::format("up to {} tiles are more than 2^31", extents.tiles(config));
   }
-  if (config.schedule == Schedule::kBalanced && extents.k_tiles(config) >= kCountMax) {
-    return fmt::format("up to {} tiles of k are more than 2^31", extents.k_tiles(config));
+  if (config.schedule == Schedule::kBalanced && extents.cost(config) >= kCountMax) {
+    return fmt::format("up to {} pieces of work are more than 2^31: take schedule = tiles",
+                       extents.cost(config));
   }
-  if (extents.image_tasks(config.tokens) >= kCountMax) {
-    return fmt::format("up to {} pieces of activations are more than 2^31",
-                       extents.image_tasks(config.tokens));
+  if (extents.image_tasks() >= kCountMax) {
+    return fmt::format("up to {} pieces of activations are more than 2^31", extents.image_tasks());
   }
   return {};
 }

@@ -45,7 +45,7 @@ THRESHER_DEVICE float apply(const Factor& factor, float sum) {
 // What a warpgroup must know of a tile to finish it.
 template <GemmConfig kConfig>
 struct TileOutput {
-  using Group = GroupWalk<kConfig.tokens>;
+  using Group = GroupWalkOf<kConfig>;
 
   Factor factor;
   Factor factor_up;
@@ -58,7 +58,7 @@ struct TileOutput {
 
   THRESHER_DEVICE TileOutput(const GemmArgs& args, const Tile& tile, const Group& group) {
     const GroupEntry& entry = group.entry();
-    const u32 first_token = tile.token_tile * kConfig.tokens;
+    const u32 first_token = tile.first_token;
     const u32 column = tile.row_tile * columns_per_tile(kConfig);
     token_count = group.token_count - first_token;
     column_count = group.n - column;

@@ -4,6 +4,7 @@
 
 #include "gpu/hw/types.hpp"
 #include "gpu/hw/words.hpp"
+#include "gpu/kernels/token_tiles.hpp"
 
 namespace thresher::gpu {
 
@@ -11,15 +12,16 @@ enum class ActivationType : u8 { kNvfp4, kFp16, kBf16 };
 
 struct ImageConfig {
   ActivationType activations = ActivationType::kNvfp4;
-  int tokens = 128;  // as the GEMM's
+  TokenCut cut;  // as the GEMM's
 
   bool operator==(const ImageConfig&) const = default;
 };
 
 inline constexpr int kImageThreads = 256;
 
-// k that a warp does at a time: a block of 16 per thread.
-inline constexpr int kImageTaskK = hw::kWarpThreads * 16;
+// What a warp does at a time: so many tokens of one tile, 8 k per thread and token.
+inline constexpr int kImageTaskTokens = 4;
+inline constexpr int kImageTaskK = hw::kWarpThreads * 8;
 
 // The type that images, and so the decoded weights, have.
 THRESHER_DEVICE constexpr hw::Operand operand_of(ActivationType activations) {

@@ -26,7 +26,8 @@ class PlainTile {
       : tokens_(shared), weights_(shared + image_bytes(kConfig.tokens)) {}
 
   // Adds 64 k to the sums.
-  THRESHER_DEVICE void add(const u8* image, const u8* weight_tile, Sums<kConfig>& sums) const {
+  THRESHER_DEVICE void add(const u8* image, const u8* weight_tile,
+                           Sums<kConfig, kConfig.tokens>& sums) const {
     copy_image(image);
     decode_weights(weight_tile);
     hw::fence_async();
@@ -65,8 +66,9 @@ class PlainTile {
   // where row and k say.
   THRESHER_DEVICE void decode_weights(const u8* tile) const {
     const int thread = hw::thread_index();
+    const PackedPlace place(0, thread);
     for (int unit = 0; unit < kUnits; ++unit) {
-      const auto packed = PackedUnit<kConfig.product>::load(tile, unit, thread);
+      const auto packed = PackedUnit<kConfig.product>::load(tile, place, unit);
       THRESHER_UNROLL
       for (int step = 0; step < kStepsPerTile; ++step) {
         u32 a[4];
@@ -96,19 +98,17 @@ THRESHER_DEVICE void plain_gemm_kernel(const GemmArgs& args) {
   TileWalk<kConfig> walk(args);
   while (walk.next()) {
     const auto& group = walk.group();
-    const u64 first_image =
-        group.first_image + static_cast<u64>(walk.tile().token_tile) * group.k_tile_count;
-    const u8* image = args.images + first_image * image_bytes(kConfig.tokens);
+    const u8* image = args.images + group.tile_image_byte(walk.tile().first_token);
     const u8* weights = reinterpret_cast<const u8*>(hw::load_global(&group.entry().weights)) +
                         static_cast<u64>(walk.tile().row_tile) * group.k_tile_count * kTileBytes;
-    Sums<kConfig> sums;
-    set_to_zero<kConfig>(sums);
+    Sums<kConfig, kConfig.tokens> sums;
+    set_to_zero<kConfig, kConfig.tokens>(sums);
     for (u32 i = 0; i < group.k_tile_count; ++i) {
       plain.add(image, weights, sums);
       image += image_bytes(kConfig.tokens);
       weights += kTileBytes;
     }
-    store.store(TileOutput<kConfig>(args, walk.tile(), group), sums);
+    store.template store<kConfig.tokens>(TileOutput<kConfig>(args, walk.tile(), group), sums);
   }
 }
 

@@ -36,10 +36,11 @@ std::uint32_t shared_bytes_of(GemmKind kind, const GemmConfig& config) {
   return kind == GemmKind::kPlain ? plain_shared_bytes(config) : shared_layout(config).bytes;
 }
 
-Extents::Extents(const PlanRequest& request, int tokens) {
+Extents::Extents(const PlanRequest& request, TokenCut cut) {
   const auto group_count = static_cast<std::int64_t>(request.problem.groups.size());
   const std::int64_t broken = std::min(group_count, request.token_limit);
-  token_tiles = (request.token_limit + broken * (tokens - 1)) / tokens;
+  token_tiles = (request.token_limit + broken * (cut.tokens - 1)) / cut.tokens;
+  columns = request.token_limit + broken * (cut.narrowest() - 1);
   for (const Group& group : request.problem.groups) {
     k_tiles_max = std::max(k_tiles_max, divide_up(group.k, kTileK));
     n_max = std::max(n_max, group.n);
@@ -50,8 +51,12 @@ std::int64_t Extents::tiles(const GemmConfig& config) const {
   return token_tiles * divide_up(n_max, columns_per_tile(config)) * config.split_k;
 }
 
-std::int64_t Extents::image_tasks(int tokens) const {
-  return token_tiles * tokens * divide_up(k_tiles_max * kTileK, kImageTaskK);
+std::int64_t Extents::cost(const GemmConfig& config) const {
+  return tiles(config) * k_tiles_max * k_tile_cost(static_cast<u32>(config.tokens));
+}
+
+std::int64_t Extents::image_tasks() const {
+  return divide_up(columns, kImageTaskTokens) * divide_up(k_tiles_max * kTileK, kImageTaskK);
 }
 
 }  // namespace thresher::gpu

@@ -27,6 +27,7 @@ constexpr GemmConfig config_of(const GemmKnobs& knobs, Product product, Activati
                           .output = output,
                           .operand = operand_of(activations),
                           .tokens = knobs.tokens,
+                          .widths = knobs.widths,
                           .weight_rows = knobs.weight_rows,
                           .consumer_warpgroups = knobs.consumer_warpgroups,
                           .stages = knobs.stages,
@@ -38,18 +39,23 @@ constexpr GemmConfig config_of(const GemmKnobs& knobs, Product product, Activati
                           .blocks_per_sm = knobs.blocks_per_sm};
   return knobs.kind == GemmKind::kPlain ? plain_config(config) : config;
 }
+// How the knobs cut tokens, which images and all launches share.
+constexpr TokenCut token_cut(const GemmKnobs& knobs) {
+  return {knobs.tokens, knobs.kind == GemmKind::kPlain ? Widths::kFixed : knobs.widths};
+}
 std::uint32_t shared_bytes_of(GemmKind kind, const GemmConfig& config);
 
 struct Extents {
   std::int64_t token_tiles = 0;  // of all groups together: each group may have a broken one
+  std::int64_t columns = 0;      // of all these tiles, as wide as they are
   std::int64_t k_tiles_max = 0;
   std::int64_t n_max = 0;
 
-  Extents(const PlanRequest& request, int tokens);
+  Extents(const PlanRequest& request, TokenCut cut);
 
   std::int64_t tiles(const GemmConfig& config) const;  // parts of k counted
-  std::int64_t k_tiles(const GemmConfig& config) const { return tiles(config) * k_tiles_max; }
-  std::int64_t image_tasks(int tokens) const;
+  std::int64_t cost(const GemmConfig& config) const;   // of all, as a balanced schedule counts it
+  std::int64_t image_tasks() const;
 };
 
 }  // namespace thresher::gpu

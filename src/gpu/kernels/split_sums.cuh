@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of a tile along k meet in the workspace. Whoever comes last adds them up, always in
-// the order of the parts, so that the result does not depend on who that is.
+// Parts of a tile along k meet in the workspace. Whoever comes last adds them up, always in the
+// order of the parts, so that the result does not depend on who that is. Its own part it keeps in
+// registers.
 #pragma once
 
 #include "gpu/hw/hw.cuh"
@@ -19,46 +20,99 @@ class SplitSums {
         warpgroup_(hw::broadcast(static_cast<u32>(hw::thread_index()) / hw::kWarpgroupThreads)),
         flag_(ring.base + StageRing<kConfig>::kLayout.flags + 4 * warpgroup_) {}
 
-  // By a warpgroup together: leaves its part in the workspace. True: all parts are there, and the
-  // warpgroup is the one to add them up and finish the tile.
-  THRESHER_DEVICE bool deliver(const Tile& tile, const Sums<kConfig>& sums) const {
-    store_part(tile.slot(tile.part), sums);
+  // By a warpgroup together, `sums` being those of its part. True: it came last, and `sums` are now
+  // those of the whole tile, which it is to finish.
+  template <int kWidth>
+  THRESHER_DEVICE bool gather(const Tile& tile, Sums<kConfig, kWidth>& sums) const {
+    u32* counter = args_.counters + u64{tile.counter} * kConfig.consumer_warpgroups + warpgroup_;
+    if (arrives_last(tile, counter)) {
+      add_parts<kWidth>(tile, sums);
+      return true;
+    }
+    store_part<kWidth>(tile.slot(tile.part), sums);
     hw::fence_device();
     sync();
-    u32* counter = args_.counters + u64{tile.counter} * kConfig.consumer_warpgroups + warpgroup_;
+    if (thread() == 0) hw::atomic_add(counter, kDelivered);
+    return false;
+  }
+
+ private:
+  // A counter counts parts that have arrived in its low half, and those that have been left in the
+  // workspace in its high half.
+  static constexpr u32 kArrived = 1;
+  static constexpr u32 kDelivered = 1 << 16;
+  static constexpr u32 kVectorsAtATime = 8;
+
+  // The last to arrive waits for those that are just storing; nobody waits for a part that has not
+  // been computed yet.
+  THRESHER_DEVICE bool arrives_last(const Tile& tile, u32* counter) const {
+    const u32 others = tile.part_count - 1;
     if (thread() == 0) {
-      const bool last = hw::atomic_add(counter, 1) == tile.part_count - 1;
-      if (last) hw::store_global(counter, 0u);  // ready for the next launch
-      hw::fence_device();
+      const bool last = hw::atomic_add(counter, kArrived) % kDelivered == others;
+      if (last) {
+        while (hw::load_global_coherent(counter) / kDelivered != others) {
+        }
+        hw::store_global(counter, 0u);  // ready for the next launch
+        hw::fence_device();
+      }
       hw::store_shared(flag_, last ? 1u : 0u);
     }
     sync();
-    return hw::load_shared<u32>(flag_) != 0;
+    const bool last = hw::load_shared<u32>(flag_) != 0;
+    sync();  // before the flag is written again
+    return last;
   }
 
-  THRESHER_DEVICE void add_parts(const Tile& tile, Sums<kConfig>& sums) const {
-    set_to_zero<kConfig>(sums);
-    for (u32 part = 0; part < tile.part_count; ++part) {
-      const U32x4* from = vectors(tile.slot(part));
+  // As many vectors at a time as there are registers for.
+  template <int kWidth>
+  THRESHER_DEVICE void add_parts(const Tile& tile, Sums<kConfig, kWidth>& sums) const {
+    constexpr u32 kVectors = kWidth / 8;
+    THRESHER_UNROLL
+    for (int unit = 0; unit < units_per_warpgroup(kConfig); ++unit) {
       THRESHER_UNROLL
-      for (int unit = 0; unit < units_per_warpgroup(kConfig); ++unit) {
-        THRESHER_UNROLL
-        for (u32 i = 0; i < kVectors; ++i) {
-          const U32x4 four =
-              hw::load_global_coherent(from + (u32(unit) * kVectors + i) * hw::kWarpgroupThreads);
-          sums[unit][4 * i] += hw::bits_to_float(four.x);
-          sums[unit][4 * i + 1] += hw::bits_to_float(four.y);
-          sums[unit][4 * i + 2] += hw::bits_to_float(four.z);
-          sums[unit][4 * i + 3] += hw::bits_to_float(four.w);
-          // Keeps the compiler from starting more loads than there are registers for.
-          if (i % 8 == 7 || i + 1 == kVectors) hw::sync_warp();
+      for (u32 first = 0; first < kVectors; first += kVectorsAtATime) {
+        constexpr u32 kLast = kVectors % kVectorsAtATime;
+        const u32 place = static_cast<u32>(unit) * kVectors + first;
+        float* at = &sums[unit][4 * first];
+        if (kLast == 0 || first + kVectorsAtATime <= kVectors) {
+          add_vectors<kWidth, kVectorsAtATime>(tile, place, at);
+        } else if constexpr (kLast > 0) {
+          add_vectors<kWidth, kLast>(tile, place, at);
         }
       }
     }
   }
 
- private:
-  static constexpr u32 kVectors = kConfig.tokens / 8;  // of four floats, per unit
+  template <int kWidth, u32 kCount>
+  THRESHER_DEVICE void add_vectors(const Tile& tile, u32 place, float* sums) const {
+    float before[4 * kCount] = {};
+    THRESHER_NO_UNROLL
+    for (u32 part = 0; part < tile.part; ++part) {
+      add_loaded<kCount>(vectors<kWidth>(tile.slot(part), place), before);
+    }
+    THRESHER_UNROLL
+    for (u32 i = 0; i < 4 * kCount; ++i) sums[i] = before[i] + sums[i];
+    THRESHER_NO_UNROLL
+    for (u32 part = tile.part + 1; part < tile.part_count; ++part) {
+      add_loaded<kCount>(vectors<kWidth>(tile.slot(part), place), sums);
+    }
+  }
+
+  template <u32 kCount>
+  THRESHER_DEVICE static void add_loaded(const U32x4* from, float* sums) {
+    U32x4 loaded[kCount];
+    THRESHER_UNROLL
+    for (u32 i = 0; i < kCount; ++i) {
+      loaded[i] = hw::load_global_coherent(from + i * hw::kWarpgroupThreads);
+    }
+    THRESHER_UNROLL
+    for (u32 i = 0; i < kCount; ++i) {
+      sums[4 * i] += hw::bits_to_float(loaded[i].x);
+      sums[4 * i + 1] += hw::bits_to_float(loaded[i].y);
+      sums[4 * i + 2] += hw::bits_to_float(loaded[i].z);
+      sums[4 * i + 3] += hw::bits_to_float(loaded[i].w);
+    }
+  }
 
   THRESHER_DEVICE void sync() const {
     hw::sync_named(1 + static_cast<int>(warpgroup_), hw::kWarpgroupThreads);
@@ -67,16 +121,19 @@ class SplitSums {
     return static_cast<u32>(hw::thread_index()) % hw::kWarpgroupThreads;
   }
 
-  // The thread's first vector of a part; its others follow at constant distances.
-  THRESHER_DEVICE U32x4* vectors(u32 slot) const {
-    constexpr u64 kWarpgroupVectors =
-        u64{kVectors} * units_per_warpgroup(kConfig) * hw::kWarpgroupThreads;
+  // The thread's vector number `place` of a part; its others follow at constant distances.
+  template <int kWidth>
+  THRESHER_DEVICE U32x4* vectors(u32 slot, u32 place) const {
+    constexpr u32 kVectorsPerThread = kWidth / 8 * units_per_warpgroup(kConfig);
     float* part = args_.partials + slot * partial_elements(kConfig);
-    return reinterpret_cast<U32x4*>(part) + warpgroup_ * kWarpgroupVectors + thread();
+    return reinterpret_cast<U32x4*>(part) +
+           (warpgroup_ * kVectorsPerThread + place) * hw::kWarpgroupThreads + thread();
   }
 
-  THRESHER_DEVICE void store_part(u32 slot, const Sums<kConfig>& sums) const {
-    U32x4* to = vectors(slot);
+  template <int kWidth>
+  THRESHER_DEVICE void store_part(u32 slot, const Sums<kConfig, kWidth>& sums) const {
+    constexpr u32 kVectors = kWidth / 8;
+    U32x4* to = vectors<kWidth>(slot, 0);
     THRESHER_UNROLL
     for (int unit = 0; unit < units_per_warpgroup(kConfig); ++unit) {
       THRESHER_UNROLL

@@ -15,6 +15,12 @@ struct StageRing {
   static constexpr SharedLayout kLayout = shared_layout(kConfig);
 
   hw::SharedAddress base;
+  bool elected;  // one lane of every warp; asked once, not in every round of the main loop
+
+  THRESHER_DEVICE explicit StageRing(hw::SharedAddress shared)
+      : base(shared), elected(hw::elect_one()) {
+    hw::keep(base);  // likewise
+  }
 
   THRESHER_DEVICE hw::SharedAddress image(u32 stage) const {
     return base + kLayout.images + stage * image_bytes(kConfig.tokens);
@@ -44,7 +50,7 @@ struct StageRing {
   // By a consumer's warp together: it has read the stage and its MMAs on it are complete.
   THRESHER_DEVICE void release(u32 stage) const {
     hw::sync_warp();
-    if (hw::lane_index() == 0) hw::barrier_arrive(empty(stage));
+    if (elected) hw::barrier_arrive(empty(stage));
   }
 };
 

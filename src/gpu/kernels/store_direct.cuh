@@ -14,8 +14,10 @@ class StoreDirect {
  public:
   THRESHER_DEVICE explicit StoreDirect(hw::SharedAddress) {}
 
-  THRESHER_DEVICE void store(const TileOutput<kConfig>& output, const Sums<kConfig>& sums) const {
-    store_unit<0>(output, sums);
+  template <int kWidth>
+  THRESHER_DEVICE void store(const TileOutput<kConfig>& output,
+                             const Sums<kConfig, kWidth>& sums) const {
+    store_unit<kWidth, 0>(output, sums);
   }
 
   THRESHER_DEVICE static void finish() {}
@@ -25,9 +27,9 @@ class StoreDirect {
 
   // Recursion, because the loop is too long for the compiler to unroll, and sums must have constant
   // indices to stay in registers.
-  template <int kUnit>
+  template <int kWidth, int kUnit>
   THRESHER_DEVICE static void store_unit(const TileOutput<kConfig>& output,
-                                         const Sums<kConfig>& sums) {
+                                         const Sums<kConfig, kWidth>& sums) {
     const int warpgroup = hw::broadcast(hw::thread_index() / hw::kWarpgroupThreads);
     const int unit = warpgroup * units_per_warpgroup(kConfig) + kUnit;
     const u32 token = static_cast<u32>(hw::lane_index() % 4 * 2);
@@ -35,15 +37,17 @@ class StoreDirect {
                                         first_column(kConfig.product, hw::warp_index() % 4, 0) +
                                         hw::lane_index() / 4);
     u8* at = output.c + token * output.row_bytes + u64{column} * element_bytes(kOutput);
-    store_octet<0>(output, sums[kUnit], token, column, at);
-    if constexpr (kUnit + 1 < units_per_warpgroup(kConfig)) store_unit<kUnit + 1>(output, sums);
+    store_octet<kWidth, 0>(output, sums[kUnit], token, column, at);
+    if constexpr (kUnit + 1 < units_per_warpgroup(kConfig)) {
+      store_unit<kWidth, kUnit + 1>(output, sums);
+    }
   }
 
   // `at` is where the octet's first value goes, `token` and `column` say the same.
-  template <int kOctet>
+  template <int kWidth, int kOctet>
   THRESHER_DEVICE static void store_octet(const TileOutput<kConfig>& output,
-                                          const float (&sums)[kConfig.tokens / 2], u32 token,
-                                          u32 column, u8* at) {
+                                          const float (&sums)[kWidth / 2], u32 token, u32 column,
+                                          u8* at) {
     const auto values = output.values(&sums[4 * kOctet], token, column);
     THRESHER_UNROLL
     for (int half = 0; half < halves_of(kConfig.product); ++half) {
@@ -53,8 +57,8 @@ class StoreDirect {
       store_pair(first, token < output.token_count, first + output.row_bytes,
                  token + 1 < output.token_count, values.of[half]);
     }
-    if constexpr (kOctet + 1 < kConfig.tokens / 8) {
-      store_octet<kOctet + 1>(output, sums, token + 8, column, at + 8 * output.row_bytes);
+    if constexpr (kOctet + 1 < kWidth / 8) {
+      store_octet<kWidth, kOctet + 1>(output, sums, token + 8, column, at + 8 * output.row_bytes);
     }
   }
 

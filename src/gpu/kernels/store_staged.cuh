@@ -20,10 +20,12 @@ class StoreStaged {
         thread_(hw::thread_index() % hw::kWarpgroupThreads),
         staging_(shared + kLayout.staging + warpgroup_ * kLayout.staging_warpgroup_bytes) {}
 
-  THRESHER_DEVICE void store(const TileOutput<kConfig>& output, const Sums<kConfig>& sums) const {
+  template <int kWidth>
+  THRESHER_DEVICE void store(const TileOutput<kConfig>& output,
+                             const Sums<kConfig, kWidth>& sums) const {
     hw::copy_wait_read<0>();
     sync();  // the copies of the tile before have left the staging rows
-    stage_from<0>(output, sums);
+    stage_from<kWidth, 0>(output, sums);
     hw::fence_async();
     sync();
 
@@ -31,7 +33,7 @@ class StoreStaged {
     if (first >= output.column_count) return;
     const u32 left = output.column_count - first;
     const u32 bytes = (left < kColumns ? left : kColumns) * kElementBytes;
-    const u32 tokens = output.token_count < kTokens ? output.token_count : kTokens;
+    const u32 tokens = output.token_count < kWidth ? output.token_count : kWidth;
     u8* c = output.c + first * kElementBytes;
     if ((reinterpret_cast<u64>(c) | output.row_bytes | bytes) % 16 == 0) {
       copy_rows(c, output.row_bytes, bytes, tokens);
@@ -47,10 +49,8 @@ class StoreStaged {
   static constexpr SharedLayout kLayout = shared_layout(kConfig);
   static constexpr OutputType kOutput = stored_type(kConfig);
   static constexpr u32 kElementBytes = element_bytes(kOutput);
-  static constexpr u32 kTokens = kConfig.tokens;
   static constexpr int kUnits = units_per_warpgroup(kConfig);
   static constexpr int kHalves = halves_of(kConfig.product);
-  static constexpr int kOctets = kConfig.tokens / 8;
   static constexpr int kOctetsAtATime = kOutput == OutputType::kFp32 ? 1 : 4 / kHalves;
   static constexpr u32 kColumns = kUnits * columns_per_unit(kConfig.product);
 
@@ -61,9 +61,10 @@ class StoreStaged {
   }
 
   // Recursion for the reason given in store_direct.cuh.
-  template <int kIndex>
+  template <int kWidth, int kIndex>
   THRESHER_DEVICE void stage_from(const TileOutput<kConfig>& output,
-                                  const Sums<kConfig>& sums) const {
+                                  const Sums<kConfig, kWidth>& sums) const {
+    constexpr int kOctets = kWidth / 8;
     constexpr int kUnit = kIndex / kOctets;
     constexpr int kOctet = kIndex % kOctets;
     constexpr int kCount = kOctetsAtATime < kOctets - kOctet ? kOctetsAtATime : kOctets - kOctet;
@@ -72,7 +73,9 @@ class StoreStaged {
     } else {
       stage_pairs<kCount>(output, kUnit, kOctet, &sums[kUnit][4 * kOctet]);
     }
-    if constexpr (kIndex + kCount < kUnits * kOctets) stage_from<kIndex + kCount>(output, sums);
+    if constexpr (kIndex + kCount < kUnits * kOctets) {
+      stage_from<kWidth, kIndex + kCount>(output, sums);
+    }
   }
 
   // As many octets as a matrix store takes, or as are left.

@@ -15,8 +15,9 @@ namespace thresher::gpu {
 // What one block does at a time: a tile, or a part of its k. Parts of a tile meet in slots of the
 // workspace and count themselves (split_sums.cuh).
 struct Tile {
-  u32 token_tile = 0;  // in the group
-  u32 row_tile = 0;    // in the group, in units of weight_rows
+  u32 first_token = 0;  // in the group
+  u32 width = 0;
+  u32 row_tile = 0;  // in the group, in units of weight_rows
   u32 first_k_tile = 0;
   u32 k_tile_count = 0;
 
@@ -31,18 +32,19 @@ struct Tile {
     return of_part == 0 ? first_slot : slots + of_part * slot_step;
   }
 
-  // The tile's place in its group.
-  template <int kTokens>
-  THRESHER_DEVICE void set_place(u32 place, const GroupWalk<kTokens>& group) {
-    token_tile = place % group.token_tile_count;
-    row_tile = place / group.token_tile_count;
+  THRESHER_DEVICE void set_place(const TokenTiles& tiles, u32 token_tile, u32 the_row_tile) {
+    first_token = tiles.first_token(token_tile);
+    width = tiles.width_of(token_tile);
+    row_tile = the_row_tile;
   }
 };
 
 template <GemmConfig kConfig>
-THRESHER_DEVICE u32 tiles_in(const GroupWalk<kConfig.tokens>& group) {
-  constexpr u32 kColumns = columns_per_tile(kConfig);
-  return (group.n + kColumns - 1) / kColumns * group.token_tile_count;
+using GroupWalkOf = GroupWalk<token_cut(kConfig)>;
+
+template <GemmConfig kConfig>
+THRESHER_DEVICE u32 row_tiles_in(const GroupWalkOf<kConfig>& group) {
+  return divide_up(group.n, columns_per_tile(kConfig));
 }
 
 // Schedule::kTiles. Every tile is cut into split_k parts; parts are numbered over all groups, and
@@ -64,17 +66,20 @@ class TileWalk {
       advance();
     }
     const u32 in_group = index_ - group_begin_;
-    tile_.set_place(in_group / kConfig.split_k, group_);
+    const u32 place = in_group / kConfig.split_k;
+    tile_.set_place(group_.tiles, place % group_.tiles.count, place / group_.tiles.count);
     set_part(in_group % kConfig.split_k);
     index_ += static_cast<u32>(hw::block_count());
     return true;
   }
 
   THRESHER_DEVICE const Tile& tile() const { return tile_; }
-  THRESHER_DEVICE const GroupWalk<kConfig.tokens>& group() const { return group_; }
+  THRESHER_DEVICE const GroupWalkOf<kConfig>& group() const { return group_; }
 
  private:
-  THRESHER_DEVICE u32 parts_in_group() const { return tiles_in<kConfig>(group_) * kConfig.split_k; }
+  THRESHER_DEVICE u32 parts_in_group() const {
+    return row_tiles_in<kConfig>(group_) * group_.tiles.count * kConfig.split_k;
+  }
 
   THRESHER_DEVICE void advance() {
     group_begin_ += parts_in_group();
@@ -85,7 +90,7 @@ class TileWalk {
   // Parts are equally long but for the last; with few k tiles some are empty.
   THRESHER_DEVICE void set_part(u32 part) {
     const u32 total = group_.k_tile_count;
-    const u32 each = (total + kConfig.split_k - 1) / kConfig.split_k;
+    const u32 each = divide_up(total, kConfig.split_k);
     const u32 first = part * each;
     tile_.first_k_tile = first < total ? first : total;
     const u32 left = total - tile_.first_k_tile;
@@ -97,24 +102,24 @@ class TileWalk {
     tile_.slots = index_ - part;
   }
 
-  GroupWalk<kConfig.tokens> group_;
+  GroupWalkOf<kConfig> group_;
   u32 end_group_;
   u32 group_begin_ = 0;  // index of the group's first part
   u32 index_ = 0;        // of the part to look at next
   Tile tile_;
 };
 
-// Schedule::kBalanced. The k tiles of all tiles of the launch form one line, and every block takes
-// a stretch of it, all of the same length but for one. A tile that a stretch ends in is finished by
-// the blocks after it; so a block has at most two tiles that it shares with others.
+// Schedule::kBalanced. The k tiles of all tiles of the launch form one line, each as long as it
+// costs, and the line is cut into stretches of equal length, one per block. A block takes the k
+// tiles that begin in its stretch. A tile that a stretch ends in is finished by the blocks after
+// it; so a block has at most two tiles that it shares with others.
 template <GemmConfig kConfig>
 class BalancedWalk {
  public:
   THRESHER_DEVICE explicit BalancedWalk(const GemmArgs& args)
       : group_(args.table), block_(static_cast<u32>(hw::block_index())) {
     measure(args);
-    position_ = begin_of(block_);
-    end_ = begin_of(block_ + 1);
+    position_ = block_ * stretch_;
     group_.read();
     while (group_.index < args.first_group) {
       group_.next();
@@ -123,59 +128,77 @@ class BalancedWalk {
   }
 
   THRESHER_DEVICE bool next() {
-    if (position_ == end_) return false;
-    while (position_ >= group_begin_ + k_tiles_in(group_)) {
-      group_begin_ += k_tiles_in(group_);
-      group_.next();
-      group_.read();
+    const u32 stretch_end = (block_ + 1) * stretch_;
+    const u32 end = stretch_end < total_ ? stretch_end : total_;
+    while (position_ < end) {
+      while (position_ >= group_begin_ + length_of(group_)) {
+        group_begin_ += length_of(group_);
+        group_.next();
+        group_.read();
+      }
+      if (take_from_tile(end)) return true;
     }
-    const u32 in_group = position_ - group_begin_;
-    tile_.set_place(in_group / group_.k_tile_count, group_);
-    set_part(in_group % group_.k_tile_count);
-    position_ += tile_.k_tile_count;
-    return true;
+    return false;
   }
 
   THRESHER_DEVICE const Tile& tile() const { return tile_; }
-  THRESHER_DEVICE const GroupWalk<kConfig.tokens>& group() const { return group_; }
+  THRESHER_DEVICE const GroupWalkOf<kConfig>& group() const { return group_; }
 
  private:
-  THRESHER_DEVICE static u32 k_tiles_in(const GroupWalk<kConfig.tokens>& group) {
-    return tiles_in<kConfig>(group) * group.k_tile_count;
+  // Of the tiles of one row tile.
+  THRESHER_DEVICE static u32 row_length_of(const GroupWalkOf<kConfig>& group) {
+    const TokenTiles& tiles = group.tiles;
+    if (tiles.count == 0) return 0;
+    return group.k_tile_count *
+           ((tiles.count - 1) * k_tile_cost(tiles.width) + k_tile_cost(tiles.last_width));
   }
 
-  // How long the line is: the length of all stretches, and how many are one longer.
+  THRESHER_DEVICE static u32 length_of(const GroupWalkOf<kConfig>& group) {
+    return row_tiles_in<kConfig>(group) * row_length_of(group);
+  }
+
   THRESHER_DEVICE void measure(const GemmArgs& args) {
-    u32 total = 0;
-    GroupWalk<kConfig.tokens> group(args.table);
+    GroupWalkOf<kConfig> group(args.table);
     for (; group.index < args.first_group + args.group_count; group.next()) {
       group.read();
-      if (group.index >= args.first_group) total += k_tiles_in(group);
+      if (group.index >= args.first_group) total_ += length_of(group);
     }
-    const u32 blocks = static_cast<u32>(hw::block_count());
-    stretch_ = total / blocks;
-    longer_count_ = total % blocks;
+    // No stretch within a tile is so short that no k tile begins in it.
+    constexpr u32 kShortest = k_tile_cost(kConfig.tokens);
+    const u32 equal = divide_up(total_, static_cast<u32>(hw::block_count()));
+    stretch_ = equal < kShortest ? kShortest : equal;
   }
 
-  THRESHER_DEVICE u32 begin_of(u32 block) const {
-    return block * stretch_ + (block < longer_count_ ? block : longer_count_);
-  }
+  // Takes what begins from position_ on, and before `end`, of the tile that position_ lies in;
+  // moves position_ behind it. False: nothing begins there any more.
+  THRESHER_DEVICE bool take_from_tile(u32 end) {
+    const u32 in_group = position_ - group_begin_;
+    const u32 row_tile = in_group / row_length_of(group_);
+    const u32 in_row = in_group % row_length_of(group_);
+    const u32 k_tiles = group_.k_tile_count;
+    const u32 full_length = k_tiles * k_tile_cost(group_.tiles.width);
+    const u32 last_tile = group_.tiles.count - 1;
+    const u32 token_tile = in_row / full_length < last_tile ? in_row / full_length : last_tile;
+    const u32 cost = k_tile_cost(group_.tiles.width_of(token_tile));
 
-  THRESHER_DEVICE u32 block_of(u32 position) const {
-    const u32 longer = longer_count_ * (stretch_ + 1);
-    if (position < longer) return position / (stretch_ + 1);
-    return longer_count_ + (position - longer) / stretch_;
+    const u32 in_tile = in_row - token_tile * full_length;
+    const u32 tile_begin = position_ - in_tile;
+    const u32 first = divide_up(in_tile, cost);
+    const u32 before_end = divide_up(end - tile_begin, cost);
+    const u32 behind = before_end < k_tiles ? before_end : k_tiles;
+    position_ = tile_begin + behind * cost;
+    if (first >= behind) return false;
+
+    tile_.set_place(group_.tiles, token_tile, row_tile);
+    tile_.first_k_tile = first;
+    tile_.k_tile_count = behind - first;
+    set_part(tile_begin / stretch_, (tile_begin + (k_tiles - 1) * cost) / stretch_);
+    return true;
   }
 
   // Each block has two slots: the second is for the tile that its stretch ends in, the first for
   // the tile that its stretch begins inside of.
-  THRESHER_DEVICE void set_part(u32 first_k_tile) {
-    const u32 to_tile_end = group_.k_tile_count - first_k_tile;
-    const u32 to_end = end_ - position_;
-    tile_.first_k_tile = first_k_tile;
-    tile_.k_tile_count = to_tile_end < to_end ? to_tile_end : to_end;
-    const u32 first_block = block_of(position_ - first_k_tile);
-    const u32 last_block = block_of(position_ + to_tile_end - 1);
+  THRESHER_DEVICE void set_part(u32 first_block, u32 last_block) {
     tile_.part = block_ - first_block;
     tile_.part_count = last_block - first_block + 1;
     tile_.counter = first_block;
@@ -184,13 +207,12 @@ class BalancedWalk {
     tile_.slot_step = 2;
   }
 
-  GroupWalk<kConfig.tokens> group_;
+  GroupWalkOf<kConfig> group_;
   u32 block_;
+  u32 total_ = 0;
   u32 stretch_ = 0;
-  u32 longer_count_ = 0;
-  u32 group_begin_ = 0;  // position of the group's first k tile
-  u32 position_ = 0;     // of the k tile to look at next
-  u32 end_ = 0;
+  u32 group_begin_ = 0;  // where the group's first k tile begins
+  u32 position_ = 0;     // from which on to look next
   Tile tile_;
 };
 

@@ -4,11 +4,11 @@
 //
 // The bits s|eem of an E2M1 code, put at the sign and at the lowest exponent bits and top mantissa
 // bit of a 16-bit float, are that code times 2^-14 (fp16) or 2^-126 (bf16); the code of 1/2 becomes
-// a subnormal of the right value. The bits eeee|mmm of an E4M3 scale, put likewise, are the scale
-// times 2^-8 (fp16) or 2^-120 (bf16), subnormals and zero included. Multiplying the scale by 2^15
-// (fp16) or 2^239 (bf16, in two steps) and the code by that gives code * scale * 2^-7. Every step
-// is exact: the product has at most 6 significant bits and is a multiple of 2^-17, well above the
-// least subnormals of either type. That is what the 2^7 of kWeightUnit undoes.
+// a subnormal of the right value. The bits eeeee|mmm of a packed scale, put likewise, are the scale
+// times 2^7 (fp16) or 2^-105 (bf16), zero included. Multiplying the code by that, in bf16 times
+// 2^224 (in two steps), gives code * scale * 2^-7. Every step is exact: the product has at most 6
+// significant bits and is a multiple of 2^-17, well above the least subnormals of either type. That
+// is what the 2^7 of kWeightUnit undoes.
 #pragma once
 
 #include "gpu/hw/hw.cuh"
@@ -36,10 +36,8 @@ struct WeightDecode<hw::Operand::kFp16> {
 
   // The scales of an even (high bytes) or odd (low bytes) step, one row per half.
   static THRESHER_DEVICE u32 scales(u32 word, int step) {
-    constexpr u32 kMask = 0x3f803f80;
-    constexpr u32 kTwoTo15 = 0x78007800;
-    const u32 placed = (step % 2 == 0 ? word >> 1 : word << 7) & kMask;
-    return hw::multiply_fp16x2(placed, kTwoTo15);
+    constexpr u32 kMask = 0x7f807f80;
+    return (step % 2 == 0 ? word >> 1 : word << 7) & kMask;
   }
 
   static THRESHER_DEVICE u32 multiply(u32 a, u32 b) { return hw::multiply_fp16x2(a, b); }
@@ -58,40 +56,24 @@ struct WeightDecode<hw::Operand::kBf16> {
   }
 
   static THRESHER_DEVICE u32 scales(u32 word, int step) {
-    constexpr u32 kMask = 0x07f007f0;
-    constexpr u32 kTwoTo120 = 0x7b807b80;
-    constexpr u32 kTwoTo119 = 0x7b007b00;
+    constexpr u32 kMask = 0x0ff00ff0;
+    constexpr u32 kTwoTo112 = 0x77807780;
     const u32 placed = (step % 2 == 0 ? word >> 4 : word << 4) & kMask;
-    return hw::multiply_bf16x2(hw::multiply_bf16x2(placed, kTwoTo120), kTwoTo119);
+    return hw::multiply_bf16x2(hw::multiply_bf16x2(placed, kTwoTo112), kTwoTo112);
   }
 
   static THRESHER_DEVICE u32 multiply(u32 a, u32 b) { return hw::multiply_bf16x2(a, b); }
 };
-
-THRESHER_DEVICE u32 low_in_both(u32 pair) { return hw::permute_bytes(pair, pair, 0x1010); }
-THRESHER_DEVICE u32 high_in_both(u32 pair) { return hw::permute_bytes(pair, pair, 0x3232); }
 
 // A thread's share of one sub-tile, as it lies in shared memory.
 struct PackedFragment {
   U32x4 codes;   // a word per step
   U32x2 scales;  // a word per two steps
 
-  // `thread` is an index within the warpgroup.
-  static THRESHER_DEVICE u32 code_offset(int sub_tile, int thread) {
-    return static_cast<u32>(sub_tile * kSubTileCodeBytes + thread * 16);
+  static THRESHER_DEVICE PackedFragment load(hw::SharedAddress codes, hw::SharedAddress scales) {
+    return {hw::load_shared<U32x4>(codes), hw::load_shared<U32x2>(scales)};
   }
-  static THRESHER_DEVICE u32 scale_offset(int sub_tile, int thread) {
-    return static_cast<u32>(kTileCodeBytes + sub_tile * kSubTileScaleBytes + thread / 4 * 8);
-  }
-
-  // `tile` is a tile's first byte.
-  static THRESHER_DEVICE PackedFragment load(hw::SharedAddress tile, int sub_tile, int thread) {
-    return {hw::load_shared<U32x4>(tile + code_offset(sub_tile, thread)),
-            hw::load_shared<U32x2>(tile + scale_offset(sub_tile, thread))};
-  }
-  static THRESHER_DEVICE PackedFragment load(const u8* tile, int sub_tile, int thread) {
-    const u8* codes = tile + code_offset(sub_tile, thread);
-    const u8* scales = tile + scale_offset(sub_tile, thread);
+  static THRESHER_DEVICE PackedFragment load(const u8* codes, const u8* scales) {
     return {hw::load_global(reinterpret_cast<const U32x4*>(codes)),
             hw::load_global(reinterpret_cast<const U32x2*>(scales))};
   }
@@ -110,8 +92,8 @@ THRESHER_DEVICE void decode_step(const PackedFragment& packed, int step, u32 (&a
   using Decode = WeightDecode<kOperand>;
   const u32 word = packed.code_word(step);
   const u32 scales = Decode::scales(packed.scale_word(step), step);
-  const u32 low = low_in_both(scales);
-  const u32 high = high_in_both(scales);
+  const u32 low = hw::low_in_both(scales);
+  const u32 high = hw::high_in_both(scales);
   a[0] = Decode::multiply(Decode::template codes<0>(word), low);
   a[1] = Decode::multiply(Decode::template codes<1>(word), high);
   a[2] = Decode::multiply(Decode::template codes<2>(word), low);
@@ -127,11 +109,28 @@ THRESHER_DEVICE void decode_half_steps(const PackedFragment (&packed)[2], int st
   for (int i = 0; i < 2; ++i) {
     const u32 word = packed[i].code_word(step);
     const u32 scales = Decode::scales(packed[i].scale_word(step), step);
-    const u32 scale = kUp ? high_in_both(scales) : low_in_both(scales);
+    const u32 scale = kUp ? hw::high_in_both(scales) : hw::low_in_both(scales);
     a[i] = Decode::multiply(Decode::template codes < kUp ? 1 : 0 > (word), scale);
     a[2 + i] = Decode::multiply(Decode::template codes < kUp ? 3 : 2 > (word), scale);
   }
 }
+
+// Where a thread finds its share of the weights, from the first byte of the block's tiles of 128
+// rows on, which lie one after the other. `first_sub_tile` is the warpgroup's first; what else it
+// has lies at constant distances, because that is the first of a tile, or there is nothing else.
+struct PackedPlace {
+  u32 codes;
+  u32 scales;
+
+  // `thread` is an index within the warpgroup.
+  THRESHER_DEVICE PackedPlace(int first_sub_tile, int thread) {
+    const int tile = first_sub_tile / kSubTilesPerTile * kTileBytes;
+    const int sub_tile = first_sub_tile % kSubTilesPerTile;
+    codes = static_cast<u32>(tile + sub_tile * kSubTileCodeBytes + thread * 16);
+    scales =
+        static_cast<u32>(tile + kTileCodeBytes + sub_tile * kSubTileScaleBytes + thread / 4 * 8);
+  }
+};
 
 // A thread's share of one unit (gemm_config.hpp) and its decode.
 template <Product kProduct>
@@ -140,16 +139,18 @@ struct PackedUnit {
 
   PackedFragment sub_tiles[kSubTiles];
 
-  // `tiles` is the first byte of the block's tiles of 128 rows, one after the other, in shared or
-  // in global memory; `unit` counts from there.
+  // `tiles` are in shared or in global memory; `unit` counts from the warpgroup's first.
   template <typename Address>
-  static THRESHER_DEVICE PackedUnit load(Address tiles, int unit, int thread) {
+  static THRESHER_DEVICE PackedUnit load(Address tiles, const PackedPlace& place, int unit) {
     PackedUnit packed;
     THRESHER_UNROLL
     for (int i = 0; i < kSubTiles; ++i) {
       const int sub_tile = unit * kSubTiles + i;
-      packed.sub_tiles[i] = PackedFragment::load(tiles + sub_tile / kSubTilesPerTile * kTileBytes,
-                                                 sub_tile % kSubTilesPerTile, thread);
+      const int tile = sub_tile / kSubTilesPerTile * kTileBytes;
+      const int in_tile = sub_tile % kSubTilesPerTile;
+      packed.sub_tiles[i] =
+          PackedFragment::load(tiles + place.codes + (tile + in_tile * kSubTileCodeBytes),
+                               tiles + place.scales + (tile + in_tile * kSubTileScaleBytes));
     }
     return packed;
   }

@@ -12,10 +12,13 @@
 //              15: sign 0, 14: sign 2, 13: sign 3, 12: sign 1, 11..9, 8..6, 5..3, 2..0: magnitudes
 //            so that masks, left shifts and two multiplications decode it (weight_decode.cuh).
 //   scales   sub-tile s, rows r and r+8 of warp w: 8 bytes at 4096 + 256*s + 64*w + 8*r. Of word
-//   b/2
-//            the high (even b) or low (odd b) byte of the low half is row r's, of the high half row
-//            r+8's, as E4M3 bytes. A negative scale has flipped its codes' signs; the kernels
-//            ignore its sign bit, which stays to undo that.
+//            b/2 the high (even b) or low (odd b) byte of the low half is row r's, of the high half
+//            row r+8's. A byte has 5 bits of exponent and 3 of mantissa, those of the scale's
+//            magnitude times 2^7 in fp16; an E4M3 subnormal is a normal number there.
+//
+// A negative scale has flipped its codes' signs. Its own sign is of no use to a kernel; to undo the
+// flip, the signs of all tiles follow the last tile, 64 bytes per tile: bit 4*r + b of those 512
+// belongs to row r of the tile and step b.
 //
 // Dual weights interleave the two matrices by 8 rows: 8 of gate, the same 8 of up. A thread then
 // holds both halves of a pair, as rows r and r+8. Rows beyond n and k beyond the matrix are zeros.
@@ -37,6 +40,7 @@ inline constexpr int kSubTileScaleBytes = kSubTileRows * kTileK / kStepK;
 inline constexpr int kTileCodeBytes = kSubTilesPerTile * kSubTileCodeBytes;
 inline constexpr int kTileScaleBytes = kSubTilesPerTile * kSubTileScaleBytes;
 inline constexpr int kTileBytes = kTileCodeBytes + kTileScaleBytes;
+inline constexpr int kTileSignBytes = kTileScaleBytes / 8;
 static_assert(kTileBytes == 4096 + 512);
 
 // Rows that gate and up take turns in.

@@ -44,6 +44,56 @@ std::uint8_t byte_of_word(std::uint32_t word, int i) {
   return static_cast<std::uint8_t>(code(word & 0xffff) | code(word >> 16) << 4);
 }
 
+// The packed byte of a scale's magnitude: times 2^7 it has an exponent 15 above its own in fp16,
+// and a subnormal is shifted until it has the leading bit that fp16 leaves out.
+constexpr std::array<std::uint8_t, 128> make_scale_bytes() {
+  std::array<std::uint8_t, 128> bytes{};
+  for (std::uint32_t code = 1; code < 8; ++code) {
+    std::uint32_t exponent = 1 + 15;
+    std::uint32_t mantissa = code;
+    for (; mantissa < 8; mantissa *= 2) --exponent;
+    bytes[code] = static_cast<std::uint8_t>(exponent << 3 | (mantissa & 7));
+  }
+  for (std::uint32_t code = 8; code < 128; ++code) {
+    bytes[code] = static_cast<std::uint8_t>(code + (15 << 3));
+  }
+  return bytes;
+}
+
+constexpr std::array<std::uint8_t, 256> make_scale_codes() {
+  std::array<std::uint8_t, 256> codes{};
+  for (std::size_t code = 0; code < 128; ++code) {
+    codes[make_scale_bytes()[code]] = static_cast<std::uint8_t>(code);
+  }
+  return codes;
+}
+
+constexpr std::array<std::uint8_t, 128> kScaleBytes = make_scale_bytes();
+constexpr std::array<std::uint8_t, 256> kScaleCodes = make_scale_codes();
+
+// Byte of a tile that holds the scale of a row at a step.
+std::size_t scale_offset(int row, int step) {
+  const int sub_tile = row / kSubTileRows;
+  const int slot = row % kSubTileRows / 16 * 8 + row % 8;
+  const int half = row % 16 / 8;
+  const int high_byte = step % 2 == 0 ? 1 : 0;
+  return static_cast<std::size_t>(kTileCodeBytes + sub_tile * kSubTileScaleBytes + slot * 8 +
+                                  step / 2 * 4 + half * 2 + high_byte);
+}
+
+// `code` is E4M3, `tile` and `signs` are where the tile's bytes and signs begin.
+void put_scale(std::uint8_t* tile, std::uint8_t* signs, int row, int step, std::uint8_t code) {
+  tile[scale_offset(row, step)] = kScaleBytes[code & 0x7f];
+  const int bit = row * kStepsPerTile + step;
+  signs[bit / 8] = static_cast<std::uint8_t>(signs[bit / 8] | (code >> 7) << bit % 8);
+}
+
+std::uint8_t scale_of(const std::uint8_t* tile, const std::uint8_t* signs, int row, int step) {
+  const int bit = row * kStepsPerTile + step;
+  const int sign = signs[bit / 8] >> bit % 8 & 1;
+  return static_cast<std::uint8_t>(kScaleCodes[tile[scale_offset(row, step)]] | sign << 7);
+}
+
 // Whose row a packed row is.
 struct SourceRow {
   int matrix_index = 0;  // 1: the up matrix
@@ -75,15 +125,6 @@ std::size_t code_offset(int sub_tile, int thread, int step) {
   return static_cast<std::size_t>(sub_tile * kSubTileCodeBytes + thread * 16 + step * 4);
 }
 
-// Byte of a tile that holds the scale of a row of a sub-tile at a step.
-std::size_t scale_offset(int sub_tile, int row, int step) {
-  const int slot = row / 16 * 8 + row % 8;
-  const int half = row % 16 / 8;
-  const int high_byte = step % 2 == 0 ? 1 : 0;
-  return static_cast<std::size_t>(kTileCodeBytes + sub_tile * kSubTileScaleBytes + slot * 8 +
-                                  step / 2 * 4 + half * 2 + high_byte);
-}
-
 // Reads the matrices by packed row; zeros beyond their edges.
 class Source {
  public:
@@ -110,8 +151,8 @@ class Source {
   std::array<const Nvfp4View*, 2> matrices_;
 };
 
-void pack_sub_tile(const Source& source, std::int64_t row_tile, std::int64_t k_tile, int sub_tile,
-                   std::uint8_t* tile) {
+void pack_codes(const Source& source, std::int64_t row_tile, std::int64_t k_tile, int sub_tile,
+                std::uint8_t* tile) {
   for (int thread = 0; thread < kThreads; ++thread) {
     const FragmentPlace place(row_tile, k_tile, sub_tile, thread);
     for (int step = 0; step < kStepsPerTile; ++step) {
@@ -122,33 +163,45 @@ void pack_sub_tile(const Source& source, std::int64_t row_tile, std::int64_t k_t
       std::memcpy(tile + code_offset(sub_tile, thread, step), &word, sizeof word);
     }
   }
-  for (int row = 0; row < kSubTileRows; ++row) {
-    const std::int64_t packed_row = row_tile * kTileRows + sub_tile * kSubTileRows + row;
-    for (int step = 0; step < kStepsPerTile; ++step) {
-      tile[scale_offset(sub_tile, row, step)] =
-          source.scale(packed_row, k_tile * kTileK + step * kStepK);
-    }
-  }
 }
 
+// Of one tile: its place, and where its bytes and its signs begin.
+struct TilePlace {
+  std::int64_t row_tile = 0;
+  std::int64_t k_tile = 0;
+  std::size_t offset = 0;
+  std::size_t sign_offset = 0;
+};
+
 template <class Visit>
-void for_each_sub_tile(const WeightTiles& tiles, const Visit& visit) {
-  for (std::int64_t row_tile = 0; row_tile < tiles.row_tile_count(); ++row_tile) {
-    for (std::int64_t k_tile = 0; k_tile < tiles.k_tile_count(); ++k_tile) {
-      const std::int64_t offset = (row_tile * tiles.k_tile_count() + k_tile) * kTileBytes;
-      for (int sub_tile = 0; sub_tile < kSubTilesPerTile; ++sub_tile) {
-        visit(row_tile, k_tile, sub_tile, static_cast<std::size_t>(offset));
-      }
-    }
+void for_each_tile(const WeightTiles& tiles, const Visit& visit) {
+  const std::int64_t tile_count = tiles.row_tile_count() * tiles.k_tile_count();
+  for (std::int64_t index = 0; index < tile_count; ++index) {
+    visit(TilePlace{
+        .row_tile = index / tiles.k_tile_count(),
+        .k_tile = index % tiles.k_tile_count(),
+        .offset = static_cast<std::size_t>(index * kTileBytes),
+        .sign_offset = static_cast<std::size_t>(tile_count * kTileBytes + index * kTileSignBytes)});
   }
 }
 
 WeightTiles pack(const WeightTiles& tiles, const Source& source, std::span<std::uint8_t> out) {
   THRESHER_ASSERT(out.size() == tiles.bytes());
-  for_each_sub_tile(
-      tiles, [&](std::int64_t row_tile, std::int64_t k_tile, int sub_tile, std::size_t offset) {
-        pack_sub_tile(source, row_tile, k_tile, sub_tile, out.data() + offset);
-      });
+  for_each_tile(tiles, [&](const TilePlace& place) {
+    std::uint8_t* tile = out.data() + place.offset;
+    for (int sub_tile = 0; sub_tile < kSubTilesPerTile; ++sub_tile) {
+      pack_codes(source, place.row_tile, place.k_tile, sub_tile, tile);
+    }
+    std::uint8_t* signs = out.data() + place.sign_offset;
+    std::memset(signs, 0, kTileSignBytes);
+    for (int row = 0; row < kTileRows; ++row) {
+      for (int step = 0; step < kStepsPerTile; ++step) {
+        put_scale(
+            tile, signs, row, step,
+            source.scale(place.row_tile * kTileRows + row, place.k_tile * kTileK + step * kStepK));
+      }
+    }
+  });
   return tiles;
 }
 
@@ -191,28 +244,34 @@ class Sink {
   Nvfp4Matrix matrix_;
 };
 
+void unpack_codes(const std::uint8_t* tile, const TilePlace& at, int sub_tile, Sink& sink) {
+  for (int thread = 0; thread < kThreads; ++thread) {
+    const FragmentPlace place(at.row_tile, at.k_tile, sub_tile, thread);
+    for (int step = 0; step < kStepsPerTile; ++step) {
+      std::uint32_t word;
+      std::memcpy(&word, tile + code_offset(sub_tile, thread, step), sizeof word);
+      for (int i = 0; i < kRegisters; ++i) {
+        sink.take_codes(place.row(i), place.k(step, i), byte_of_word(word, i));
+      }
+    }
+  }
+}
+
 Nvfp4Matrix unpack(const WeightTiles& tiles, std::span<const std::uint8_t> packed,
                    int matrix_index) {
   THRESHER_ASSERT(packed.size() == tiles.bytes());
   Sink sink(tiles, matrix_index);
-  for_each_sub_tile(tiles, [&](std::int64_t row_tile, std::int64_t k_tile, int sub_tile,
-                               std::size_t offset) {
-    const std::uint8_t* tile = packed.data() + offset;
-    for (int row = 0; row < kSubTileRows; ++row) {
+  for_each_tile(tiles, [&](const TilePlace& place) {
+    const std::uint8_t* tile = packed.data() + place.offset;
+    const std::uint8_t* signs = packed.data() + place.sign_offset;
+    for (int row = 0; row < kTileRows; ++row) {
       for (int step = 0; step < kStepsPerTile; ++step) {
-        sink.take_scale(row_tile * kTileRows + sub_tile * kSubTileRows + row,
-                        k_tile * kTileK + step * kStepK, tile[scale_offset(sub_tile, row, step)]);
+        sink.take_scale(place.row_tile * kTileRows + row, place.k_tile * kTileK + step * kStepK,
+                        scale_of(tile, signs, row, step));
       }
     }
-    for (int thread = 0; thread < kThreads; ++thread) {
-      const FragmentPlace place(row_tile, k_tile, sub_tile, thread);
-      for (int step = 0; step < kStepsPerTile; ++step) {
-        std::uint32_t word;
-        std::memcpy(&word, tile + code_offset(sub_tile, thread, step), sizeof word);
-        for (int i = 0; i < kRegisters; ++i) {
-          sink.take_codes(place.row(i), place.k(step, i), byte_of_word(word, i));
-        }
-      }
+    for (int sub_tile = 0; sub_tile < kSubTilesPerTile; ++sub_tile) {
+      unpack_codes(tile, place, sub_tile, sink);
     }
   });
   return sink.take();
@@ -228,7 +287,8 @@ std::int64_t WeightTiles::row_tile_count() const {
 std::int64_t WeightTiles::k_tile_count() const { return (k_elements + kTileK - 1) / kTileK; }
 
 std::size_t WeightTiles::bytes() const {
-  return static_cast<std::size_t>(row_tile_count() * k_tile_count() * kTileBytes);
+  return static_cast<std::size_t>(row_tile_count() * k_tile_count() *
+                                  (kTileBytes + kTileSignBytes));
 }
 
 WeightTiles pack_weights(const Nvfp4View& b, std::span<std::uint8_t> out) {

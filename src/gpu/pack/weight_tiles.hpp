@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packs NVFP4 weights into the tiles that the kernels read, and back. One packed copy serves every
-// kernel and every tile of tokens: 0.5625 bytes per weight, plus padding to 128 rows and 64 k.
+// kernel and every tile of tokens: 0.5625 bytes per weight, plus padding to 128 rows and 64 k, and
+// a bit per scale that no kernel reads.
 //
 // kernels/weight_layout.hpp has the layout. Nothing is lost: unpacking gives the very bytes that
 // were packed. Global scales are no part of it; they go into the factors of a call.

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the tokens of a group are cut into tiles.
+//
+// By group: into as few tiles as the widest one allows, of equal width but for
+// the last, each rounded up to the step that the kernels have main loops for.
+// So at most 15 columns of a group are multiplied for nothing. Fixed: every
+// tile has the widest's width, whatever is in it.
+#pragma once
+
+#include "gpu/hw/types.hpp"
+
+namespace thresher::gpu {
+
+enum class Widths : u8 { kByGroup, kFixed };
+
+struct TokenCut {
+  int tokens = 128;  // of the widest tile, a multiple of 8
+  Widths widths = Widths::kByGroup;
+
+  bool operator==(const TokenCut&) const = default;
+
+  // The widths that there are: from `narrowest` in steps to `tokens`.
+  THRESHER_DEVICE constexpr int step() const {
+    const int quarter = tokens / 4 / 8 * 8;
+    return quarter > 8 ? quarter : 8;
+  }
+  THRESHER_DEVICE constexpr int narrowest() const {
+    if (widths == Widths::kFixed) return tokens;
+    return tokens - 2 * step() > 8 ? tokens - 2 * step() : 8;
+  }
+};
+
+THRESHER_DEVICE constexpr u32 divide_up(u32 value, u32 unit) { return (value + unit - 1) / unit; }
+THRESHER_DEVICE constexpr u32 round_up(u32 value, u32 unit) {
+  return divide_up(value, unit) * unit;
+}
+
+// The tiles of one group.
+struct TokenTiles {
+  u32 count = 0;
+  u32 width = 0;  // of all but the last
+  u32 last_width = 0;
+
+  THRESHER_DEVICE constexpr u32 width_of(u32 tile) const {
+    return tile + 1 < count ? width : last_width;
+  }
+  THRESHER_DEVICE constexpr u32 first_token(u32 tile) const { return tile * width; }
+  THRESHER_DEVICE constexpr u32 column_count() const {
+    return count == 0 ? 0 : first_token(count - 1) + last_width;
+  }
+};
+
+THRESHER_DEVICE constexpr TokenTiles cut_tokens(TokenCut cut, u32 token_count) {
+  const u32 widest = static_cast<u32>(cut.tokens);
+  const u32 count = divide_up(token_count, widest);
+  if (count == 0 || cut.widths == Widths::kFixed) return {count, widest, widest};
+  const u32 narrowest = static_cast<u32>(cut.narrowest());
+  const auto stepped = [=](u32 tokens) {
+    if (tokens <= narrowest) return narrowest;
+    return narrowest + round_up(tokens - narrowest, static_cast<u32>(cut.step()));
+  };
+  if (count == 1) return {1, stepped(token_count), stepped(token_count)};
+  const u32 width = stepped(divide_up(token_count, count));
+  return {count, width, stepped(token_count - (count - 1) * width)};
+}
+
+}  // namespace thresher::gpu

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/kernels/token_tiles.hpp"
+
+#include <gtest/gtest.h>
+
+namespace thresher::gpu {
+namespace {
+
+TEST(TokenTiles, AreOfEqualWidthButForTheLast) {
+  const TokenTiles tiles = cut_tokens({.tokens = 128}, 176);
+  EXPECT_EQ(tiles.count, 2u);
+  EXPECT_EQ(tiles.width, 96u);  // 88 rounded up to a quarter of 128
+  EXPECT_EQ(tiles.last_width, 96u);
+  EXPECT_EQ(tiles.column_count(), 192u);
+  EXPECT_EQ(cut_tokens({.tokens = 128}, 160).last_width, 64u);
+  EXPECT_EQ(cut_tokens({.tokens = 128}, 1).width, 64u);
+  EXPECT_EQ(cut_tokens({.tokens = 16}, 1).width, 8u);
+  EXPECT_EQ(cut_tokens({.tokens = 128}, 0).column_count(), 0u);
+}
+
+TEST(TokenTiles, FixedOnesAreAllTheWidest) {
+  const TokenTiles tiles = cut_tokens({.tokens = 128, .widths = Widths::kFixed}, 130);
+  EXPECT_EQ(tiles.column_count(), 256u);
+  EXPECT_EQ(tiles.last_width, 128u);
+}
+
+// Whatever the count: all tokens are in, no tile is empty, every width has its
+// main loop, and the padding stays below the bound that the workspace is made
+// for.
+TEST(TokenTiles, HoldAllTokens) {
+  for (int tokens = 8; tokens <= 256; tokens += 8) {
+    const TokenCut cut{.tokens = tokens};
+    for (u32 count = 1; count < 1200; ++count) {
+      const TokenTiles tiles = cut_tokens(cut, count);
+      ASSERT_GE(tiles.column_count(), count);
+      ASSERT_LT(tiles.column_count(), count + static_cast<u32>(cut.narrowest()));
+      ASSERT_LT(tiles.first_token(tiles.count - 1), count);
+      for (const u32 width : {tiles.width, tiles.last_width}) {
+        ASSERT_GE(width, static_cast<u32>(cut.narrowest()));
+        ASSERT_LE(width, static_cast<u32>(tokens));
+        ASSERT_EQ((width - static_cast<u32>(cut.narrowest())) % static_cast<u32>(cut.step()), 0u);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace thresher::gpu
