@@ -141,7 +141,8 @@ TEST(CommandLine, DoctorSaysWhatItFound) {
   EXPECT_EQ(found["ceilings"][0]["threads"], 1);
   EXPECT_EQ(found["ceilings"][1]["threads"], 2);
   EXPECT_GT(found["ceilings"][1]["read_gb_per_s"].get<double>(), 0);
-  EXPECT_EQ(found["gpu"]["backend"], false);
+  EXPECT_EQ(found["gpu"]["usable"], found["gpu"]["why_not"] == "");
+  EXPECT_TRUE(found["gpu"]["found"].contains("GPU driver"));
   ASSERT_FALSE(found["sandbox"].empty());
   for (const nlohmann::json& one : found["sandbox"]) {
     EXPECT_EQ(one["granted"].get<bool>(), one["why_not"].get<std::string>().empty()) << one;

@@ -36,7 +36,7 @@ TEST(Rotation, LargeWeightsStillAlternate) {
 TEST(Rotation, ShortCallsFillABatch) {
   const Problem problem = make_problem({8}, 64, 64);
   EXPECT_EQ(rotation_for(problem, 1, kL2Bytes, true), (Rotation{32, 32}));
-  EXPECT_EQ(rotation_for(problem, 100e3, kL2Bytes, false), (Rotation{1, 4}));
+  EXPECT_EQ(rotation_for(problem, 40e3, kL2Bytes, false), (Rotation{1, 4}));
 }
 
 TEST(Rotation, TurnedRowsAreTheSameUpToTheirSign) {

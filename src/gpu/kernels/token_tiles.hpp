@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the tokens of a group are cut into tiles.
 //
-// By group: into as few tiles as the widest one allows, of equal width but for
-// the last, each rounded up to the step that the kernels have main loops for.
-// So at most 15 columns of a group are multiplied for nothing. Fixed: every
-// tile has the widest's width, whatever is in it.
+// By group: into as few tiles as the widest one allows, of equal width but for the last, each
+// rounded up to a width that the kernels have a main loop for: the widest, three quarters or half
+// of it. More loops would be less padding, but a kernel of many is one whose registers the compiler
+// cannot keep apart. Fixed: every tile has the widest's width, whatever is in it.
 #pragma once
 
 #include "gpu/hw/types.hpp"
