@@ -35,7 +35,7 @@
 
 namespace thresher {
 
-// Weights in device memory, immutable and shared by copies: 0.5625 bytes per weight, padded to 128
+// Weights in device memory, immutable and shared by copies: 0.57 bytes per weight, padded to 128
 // rows and 64 k. One packed copy serves every variant.
 class GpuWeights {
  public:

@@ -10,6 +10,12 @@ void add_tile_kernels(KernelSet& kernels) {
   add_fp16_output<gpu::GemmKnobs{.tokens = 64, .weight_rows = 256}>(kernels);
   add_fp16_output<gpu::GemmKnobs{.tokens = 64, .consumer_warpgroups = 1, .blocks_per_sm = 2}>(
       kernels);
+  add_fp16_output<gpu::GemmKnobs{.widths = gpu::Widths::kFixed}>(kernels);
+  add_fp16_output<gpu::GemmKnobs{.weight_rows = 256,
+                                 .stages = 6,
+                                 .fragment_steps = 2,
+                                 .store = gpu::Store::kStaged,
+                                 .schedule = gpu::Schedule::kBalanced}>(kernels);
 }
 
 }  // namespace thresher::emulated

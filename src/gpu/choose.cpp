@@ -2,8 +2,9 @@
 // The rule, in words. Tiles are as wide as the groups have tokens, up to 128: what a tile is wider
 // is multiplied for nothing, and what it is narrower decodes the weights again. They are 256 rows
 // high, so that an image serves as many rows as possible, unless that makes too few of them to fill
-// the device. Blocks take whole tiles in turn where the last round of them is nearly full, and
-// balanced stretches of all work elsewhere, since parts of tiles have to be added up.
+// the device. Wide tiles are taken whole and in turn where the last round of them is nearly full,
+// and in balanced stretches of all work elsewhere, since parts of tiles have to be added up. Narrow
+// tiles have small parts: for them stretches pay as soon as k is long.
 #include "gpu/choose.hpp"
 
 #include <algorithm>
@@ -14,6 +15,7 @@ namespace thresher::gpu {
 namespace {
 
 constexpr int kWideTokens = 128;
+constexpr std::int64_t kLongK = 4096;
 
 // Groups that have tokens. Without their counts, as if all had the same.
 std::int64_t busy_count(const Problem& problem) {
@@ -25,6 +27,12 @@ std::int64_t busy_count(const Problem& problem) {
 int tokens_for(std::int64_t mean) {
   if (mean > kWideTokens / 2) return kWideTokens;
   return static_cast<int>(std::clamp<std::int64_t>(divide_up(mean, 16) * 16, 16, 64));
+}
+
+std::int64_t longest_k(const Problem& problem) {
+  std::int64_t longest = 0;
+  for (const Group& group : problem.groups) longest = std::max(longest, group.k);
+  return longest;
 }
 
 std::int64_t tile_count(const Problem& problem, std::int64_t mean, int tokens, int weight_rows) {
@@ -55,7 +63,8 @@ Variant choose(const Problem& problem, std::int64_t token_limit, const DeviceLim
 
   const std::int64_t tiles = tile_count(problem, mean, knobs.tokens, knobs.weight_rows);
   const std::int64_t places = divide_up(tiles, sms) * sms;
-  if (tiles * 8 < places * 7) knobs.schedule = Schedule::kBalanced;
+  const bool uneven = tiles * 8 < places * 7;
+  if (wide ? uneven : longest_k(problem) >= kLongK) knobs.schedule = Schedule::kBalanced;
 
   // What does not fit (floats take more room to be staged) or cannot be counted falls back on the
   // default, which a problem may be too large for as well.

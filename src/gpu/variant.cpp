@@ -13,6 +13,7 @@ constexpr std::string_view kStoreWords[] = {"direct", "staged"};
 constexpr std::string_view kScheduleWords[] = {"tiles", "balanced"};
 constexpr std::string_view kLaunchesWords[] = {"grouped", "per_group", "streams"};
 constexpr std::string_view kDualWords[] = {"fused", "two_pass"};
+constexpr std::string_view kArriveWords[] = {"warp", "thread"};
 constexpr std::string_view kRolesWords[] = {"same", "split"};
 constexpr std::string_view kSwitchWords[] = {"off", "on"};
 
@@ -54,6 +55,7 @@ const Knob<Variant> kKnobs[] = {
     word_knob<&GemmKnobs::schedule, kScheduleWords>("schedule", "tiles or balanced"),
     number_knob<&GemmKnobs::split_k, 1, 64>("split_k", "1 to 64"),
     number_knob<&GemmKnobs::blocks_per_sm, 1, 8>("blocks", "1 to 8"),
+    word_knob<&GemmKnobs::arrive, kArriveWords>("arrive", "warp or thread"),
     word_knob<&GemmKnobs::launches, kLaunchesWords>("launches", "grouped, per_group or streams"),
     {"graph", "off or on", [](const Variant& v) { return word(v.graph, kSwitchWords); },
      [](std::string_view text, Variant& v) { return read_word(text, kSwitchWords, v.graph); }},
@@ -102,13 +104,19 @@ std::vector<Variant> named_variants() {
   turn([](GemmKnobs& k) { k.tokens = 64; });
   turn([](GemmKnobs& k) { k.tokens = 16, k.stages = 6; });
   turn([](GemmKnobs& k) { k.tokens = 256, k.stages = 3; });
+  turn([](GemmKnobs& k) { k.widths = Widths::kFixed; });
   turn([](GemmKnobs& k) { k.tokens = 64, k.weight_rows = 256; });
+  turn([](GemmKnobs& k) {
+    k.weight_rows = 256, k.fragment_steps = 2, k.stages = 6, k.store = Store::kStaged;
+    k.schedule = Schedule::kBalanced;
+  });
   turn([](GemmKnobs& k) { k.fragment_steps = 2; });
   turn([](GemmKnobs& k) { k.specialised = false; });
   turn([](GemmKnobs& k) { k.store = Store::kStaged; });
   turn([](GemmKnobs& k) { k.schedule = Schedule::kBalanced; });
   turn([](GemmKnobs& k) { k.split_k = 2; });
   turn([](GemmKnobs& k) { k.tokens = 64, k.consumer_warpgroups = 1, k.blocks_per_sm = 2; });
+  turn([](GemmKnobs& k) { k.arrive = Arrive::kWarp; });
   turn([](GemmKnobs& k) { k.launches = Launches::kPerGroup; });
   turn([](GemmKnobs& k) { k.launches = Launches::kStreams; });
   turn([](GemmKnobs& k) { k.consumer_warpgroups = 1, k.dual = Dual::kTwoPass; });

@@ -29,7 +29,8 @@ TEST(EntrySource, NamesEveryKnob) {
             ".tokens = 24, .widths = static_cast<Widths>(0), .weight_rows = 256, "
             ".consumer_warpgroups = 2, .stages = 3, "
             ".fragment_steps = 2, .specialised = true, .store = static_cast<Store>(1), "
-            ".schedule = static_cast<Schedule>(1), .split_k = 1, .blocks_per_sm = 1}>(args);\n"
+            ".schedule = static_cast<Schedule>(1), .split_k = 1, .blocks_per_sm = 1, "
+            ".arrive = static_cast<Arrive>(1)}>(args);\n"
             "}\n");
   EXPECT_EQ(entry_source(plan.images),
             "#include \"gpu/kernels/activation_images.cuh\"\n"

@@ -68,6 +68,21 @@ TEST(WeightTiles, TakeSoManyBytes) {
   EXPECT_EQ((WeightTiles{.op = Op::kDual, .n = 65, .k_elements = 80}.bytes()), 4 * (4608u + 64));
 }
 
+// So many tiles that several threads pack them, where there are several.
+TEST(WeightTiles, OfManyTilesUnpackToTheVeryBytes) {
+  const Problem problem{
+      .name = "large", .op = Op::kDual, .groups = {{.m = 1, .n = 1100, .k = 4160}}};
+  const Inputs inputs = make_inputs(problem, InputFamily::kFull, 3);
+  const GroupInputs& group = inputs.groups[0];
+  const WeightTiles tiles{.op = Op::kDual, .n = 1100, .k_elements = 4160};
+  ASSERT_GE(tiles.row_tile_count() * tiles.k_tile_count(), 1024);
+  std::vector<std::uint8_t> packed(tiles.bytes());
+  pack_dual_weights(group.b.view(), group.b_up.view(), packed);
+  EXPECT_EQ(unpack_weights(tiles, packed).codes, group.b.codes);
+  EXPECT_EQ(unpack_up_weights(tiles, packed).codes, group.b_up.codes);
+  EXPECT_EQ(unpack_up_weights(tiles, packed).scales, group.b_up.scales);
+}
+
 TEST(WeightTiles, RefuseWhatIsNoMatrix) {
   const GroupInputs inputs = full_inputs({8, 16}, Op::kDual);
   std::vector<std::uint8_t> packed(4608 + 64);

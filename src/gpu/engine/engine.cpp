@@ -60,51 +60,16 @@ std::unique_ptr<GpuEngine::State> open(const GpuEngineOptions& options) {
       .pool = std::move(pool)});
 }
 
-// Rows `begin` to `end` of a matrix.
-Nvfp4View rows_of(const Nvfp4View& matrix, std::int64_t begin, std::int64_t end) {
-  return {.codes = matrix.codes + begin * matrix.k_elements / 2,
-          .scales = matrix.scales + begin * matrix.k_elements / kBlockElements,
-          .rows = end - begin,
-          .k_elements = matrix.k_elements,
-          .global_scale = matrix.global_scale};
-}
-
-// Packs on as many threads as there are cores: tiles of rows are independent of each other, and lie
-// one after the other.
-std::vector<std::uint8_t> pack_in_threads(const gpu::WeightTiles& tiles, const Nvfp4View& b,
-                                          const Nvfp4View* up) {
-  const std::int64_t tile_rows = up == nullptr ? gpu::kTileRows : gpu::kTileRows / 2;
-  const std::int64_t tile_count = std::max<std::int64_t>((b.rows + tile_rows - 1) / tile_rows, 1);
-  const std::int64_t thread_count =
-      std::clamp<std::int64_t>(std::thread::hardware_concurrency(), 1, tile_count);
-  std::vector<std::uint8_t> packed(tiles.bytes());
-  const std::size_t tile_row_bytes = packed.size() / static_cast<std::size_t>(tile_count);
-  const auto pack_share = [&](std::int64_t share) {
-    const std::int64_t first = tile_count * share / thread_count;
-    const std::int64_t last = tile_count * (share + 1) / thread_count;
-    const std::int64_t begin = first * tile_rows;
-    const std::int64_t end = std::min(b.rows, last * tile_rows);
-    const std::span<std::uint8_t> out =
-        std::span(packed).subspan(static_cast<std::size_t>(first) * tile_row_bytes,
-                                  static_cast<std::size_t>(last - first) * tile_row_bytes);
-    if (up == nullptr) {
-      gpu::pack_weights(rows_of(b, begin, end), out);
-    } else {
-      gpu::pack_dual_weights(rows_of(b, begin, end), rows_of(*up, begin, end), out);
-    }
-  };
-  std::vector<std::jthread> threads;
-  for (std::int64_t i = 1; i < thread_count; ++i) threads.emplace_back(pack_share, i);
-  pack_share(0);
-  threads.clear();
-  return packed;
-}
-
 std::shared_ptr<const GpuWeights::State> pack_into(const gpu::Device& device, const Nvfp4View& b,
                                                    const Nvfp4View* up) {
   const gpu::WeightTiles tiles{
       .op = up == nullptr ? Op::kGemm : Op::kDual, .n = b.rows, .k_elements = b.k_elements};
-  const std::vector<std::uint8_t> packed = pack_in_threads(tiles, b, up);
+  std::vector<std::uint8_t> packed(tiles.bytes());
+  if (up == nullptr) {
+    gpu::pack_weights(b, packed);
+  } else {
+    gpu::pack_dual_weights(b, *up, packed);
+  }
   gpu::DeviceBuffer buffer(device, packed.size());
   buffer.copy_in(gpu::bytes_of(packed));
   return std::make_shared<GpuWeights::State>(

@@ -20,12 +20,14 @@ std::string config_text(const GemmConfig& config) {
       ".widths = {}, .weight_rows = {}, "
       ".consumer_warpgroups = {}, .stages = {}, .fragment_steps = {}, "
       ".specialised = {}, "
-      ".store = {}, .schedule = {}, .split_k = {}, .blocks_per_sm = {}}}",
+      ".store = {}, .schedule = {}, .split_k = {}, .blocks_per_sm = {}, "
+      ".arrive = {}}}",
       enumerator("Product", config.product), enumerator("OutputType", config.output),
       enumerator("hw::Operand", config.operand), config.tokens, enumerator("Widths", config.widths),
       config.weight_rows, config.consumer_warpgroups, config.stages, config.fragment_steps,
       config.specialised, enumerator("Store", config.store),
-      enumerator("Schedule", config.schedule), config.split_k, config.blocks_per_sm);
+      enumerator("Schedule", config.schedule), config.split_k, config.blocks_per_sm,
+      enumerator("Arrive", config.arrive));
 }
 
 std::string config_text(const ImageConfig& config) {

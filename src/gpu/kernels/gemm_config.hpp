@@ -24,6 +24,11 @@ enum class Store : u8 { kDirect, kStaged };
 // equal stretch of all k tiles, whose ends may lie inside a tile.
 enum class Schedule : u8 { kTiles, kBalanced };
 
+// Who tells the loader that a warp has let go of a stage: one of its threads for all of them, or
+// every thread for itself. The second costs nothing that could be measured, and race checkers can
+// follow it.
+enum class Arrive : u8 { kWarp, kThread };
+
 struct GemmConfig {
   Product product = Product::kGemm;
   OutputType output = OutputType::kFp16;
@@ -40,6 +45,7 @@ struct GemmConfig {
   Schedule schedule = Schedule::kTiles;
   int split_k = 1;        // parts that k is cut into, summed in their order; 1 if balanced
   int blocks_per_sm = 1;  // that registers and shared memory shall suffice for
+  Arrive arrive = Arrive::kThread;
 
   bool operator==(const GemmConfig&) const = default;
 };

@@ -38,6 +38,7 @@ struct GemmKnobs {
   Schedule schedule = Schedule::kTiles;
   int split_k = 1;
   int blocks_per_sm = 1;
+  Arrive arrive = Arrive::kThread;
   Launches launches = Launches::kGrouped;
   Dual dual = Dual::kFused;
 

@@ -36,7 +36,8 @@ constexpr GemmConfig config_of(const GemmKnobs& knobs, Product product, Activati
                           .store = knobs.store,
                           .schedule = knobs.schedule,
                           .split_k = knobs.split_k,
-                          .blocks_per_sm = knobs.blocks_per_sm};
+                          .blocks_per_sm = knobs.blocks_per_sm,
+                          .arrive = knobs.arrive};
   return knobs.kind == GemmKind::kPlain ? plain_config(config) : config;
 }
 // How the knobs cut tokens, which images and all launches share.

@@ -13,6 +13,10 @@ namespace thresher::gpu {
 template <GemmConfig kConfig>
 struct StageRing {
   static constexpr SharedLayout kLayout = shared_layout(kConfig);
+  // That make a stage empty.
+  static constexpr int kArrivals = kConfig.arrive == Arrive::kThread
+                                       ? consumer_threads(kConfig)
+                                       : consumer_threads(kConfig) / hw::kWarpThreads;
 
   hw::SharedAddress base;
   bool elected;  // one lane of every warp; asked once, not in every round of the main loop
@@ -40,7 +44,7 @@ struct StageRing {
     if (hw::thread_index() == 0) {
       for (u32 stage = 0; stage < kConfig.stages; ++stage) {
         hw::barrier_init(full(stage), 1);
-        hw::barrier_init(empty(stage), consumer_threads(kConfig) / hw::kWarpThreads);
+        hw::barrier_init(empty(stage), kArrivals);
       }
       hw::barrier_init_fence();
     }
@@ -50,7 +54,7 @@ struct StageRing {
   // By a consumer's warp together: it has read the stage and its MMAs on it are complete.
   THRESHER_DEVICE void release(u32 stage) const {
     hw::sync_warp();
-    if (elected) hw::barrier_arrive(empty(stage));
+    if (kConfig.arrive == Arrive::kThread || elected) hw::barrier_arrive(empty(stage));
   }
 };
 

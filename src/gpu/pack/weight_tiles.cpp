@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <thread>
+#include <vector>
 
 #include "assert.hpp"
 #include "gpu/kernels/weight_layout.hpp"
@@ -173,10 +175,16 @@ struct TilePlace {
   std::size_t sign_offset = 0;
 };
 
+std::int64_t tile_count_of(const WeightTiles& tiles) {
+  return tiles.row_tile_count() * tiles.k_tile_count();
+}
+
+// Of tiles `begin` to `end`, numbered along k, then by rows.
 template <class Visit>
-void for_each_tile(const WeightTiles& tiles, const Visit& visit) {
-  const std::int64_t tile_count = tiles.row_tile_count() * tiles.k_tile_count();
-  for (std::int64_t index = 0; index < tile_count; ++index) {
+void for_each_tile(const WeightTiles& tiles, std::int64_t begin, std::int64_t end,
+                   const Visit& visit) {
+  const std::int64_t tile_count = tile_count_of(tiles);
+  for (std::int64_t index = begin; index < end; ++index) {
     visit(TilePlace{
         .row_tile = index / tiles.k_tile_count(),
         .k_tile = index % tiles.k_tile_count(),
@@ -185,9 +193,9 @@ void for_each_tile(const WeightTiles& tiles, const Visit& visit) {
   }
 }
 
-WeightTiles pack(const WeightTiles& tiles, const Source& source, std::span<std::uint8_t> out) {
-  THRESHER_ASSERT(out.size() == tiles.bytes());
-  for_each_tile(tiles, [&](const TilePlace& place) {
+void pack_tiles(const WeightTiles& tiles, std::int64_t begin, std::int64_t end,
+                const Source& source, std::span<std::uint8_t> out) {
+  for_each_tile(tiles, begin, end, [&](const TilePlace& place) {
     std::uint8_t* tile = out.data() + place.offset;
     for (int sub_tile = 0; sub_tile < kSubTilesPerTile; ++sub_tile) {
       pack_codes(source, place.row_tile, place.k_tile, sub_tile, tile);
@@ -202,6 +210,25 @@ WeightTiles pack(const WeightTiles& tiles, const Source& source, std::span<std::
       }
     }
   });
+}
+
+// On as many threads as there are cores, and no more than have work for a while.
+WeightTiles pack(const WeightTiles& tiles, const Source& source, std::span<std::uint8_t> out) {
+  constexpr std::int64_t kTilesPerThreadMin = 256;
+  THRESHER_ASSERT(out.size() == tiles.bytes());
+  const std::int64_t tile_count = tile_count_of(tiles);
+  const std::int64_t thread_count = std::clamp<std::int64_t>(
+      tile_count / kTilesPerThreadMin, 1, std::max(std::thread::hardware_concurrency(), 1u));
+  const auto pack_share = [&](std::int64_t share) {
+    pack_tiles(tiles, tile_count * share / thread_count, tile_count * (share + 1) / thread_count,
+               source, out);
+  };
+  std::vector<std::jthread> others;
+  for (std::int64_t share = 1; share < thread_count; ++share) {
+    others.emplace_back(pack_share, share);
+  }
+  pack_share(0);
+  others.clear();
   return tiles;
 }
 
@@ -261,7 +288,7 @@ Nvfp4Matrix unpack(const WeightTiles& tiles, std::span<const std::uint8_t> packe
                    int matrix_index) {
   THRESHER_ASSERT(packed.size() == tiles.bytes());
   Sink sink(tiles, matrix_index);
-  for_each_tile(tiles, [&](const TilePlace& place) {
+  for_each_tile(tiles, 0, tile_count_of(tiles), [&](const TilePlace& place) {
     const std::uint8_t* tile = packed.data() + place.offset;
     const std::uint8_t* signs = packed.data() + place.sign_offset;
     for (int row = 0; row < kTileRows; ++row) {
