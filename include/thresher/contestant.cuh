@@ -47,8 +47,8 @@ struct thresher_group {
 };
 
 // `packed` is what the prepare launches of the same problem have written; it has the bytes that the
-// pitch asks for. `workspace` is scratch memory: what it holds before a call is anything. In prepare
-// launches there are no activations and no outputs yet: these pointers are null.
+// pitch asks for. `workspace` is scratch memory: what it holds before a call is anything. In
+// prepare launches there are no activations and no outputs yet: these pointers are null.
 struct thresher_arguments {
   const thresher_group* groups;
   long long group_count;

@@ -31,8 +31,8 @@ __device__ void copy_tile(const thresher_arguments& arguments, bool keep) {
     const long long place = (row * group.n + column) * bytes;
     if (place + bytes > group_room) continue;
     unsigned char* kept = kept_results + blockIdx.z * group_room + place;
-    unsigned char* c = static_cast<unsigned char*>(group.c) +
-                       (row * group.c_stride_elements + column) * bytes;
+    unsigned char* c =
+        static_cast<unsigned char*>(group.c) + (row * group.c_stride_elements + column) * bytes;
     for (long long byte = 0; byte < bytes; ++byte) {
       if (keep) {
         kept[byte] = c[byte];

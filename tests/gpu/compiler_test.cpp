@@ -21,7 +21,9 @@ TEST(Compiler, GivesCubinLogAndResources) {
       compiler.compile({.name = "k.cu", .source = "text", .architecture = "sm_90a"});
   const std::string cubin(reinterpret_cast<const char*>(compilation.cubin.data()),
                           compilation.cubin.size());
-  EXPECT_EQ(cubin, "-std=c++20\n-fmad=false\n--gpu-architecture=sm_90a\n--ptxas-options=-v\n--no-cache\ntext");
+  EXPECT_EQ(
+      cubin,
+      "-std=c++20\n-fmad=false\n--gpu-architecture=sm_90a\n--ptxas-options=-v\n--no-cache\ntext");
   ASSERT_EQ(compilation.kernels.size(), 1U);
   EXPECT_EQ(compilation.kernels[0].register_count, 40);
   EXPECT_EQ(compilation.kernels[0].spill_store_bytes, 4);
