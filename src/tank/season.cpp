@@ -76,7 +76,7 @@ class SeasonPlayer {
                                       [&](const Pitch& one) { return one.name == pitch.name; });
       if (known == book_.record.pitches.end()) {
         Json data = pitch_entry(pitch);
-        data["contestant"]["folder"] = pitch.contestant.folder.string();
+        data["contestant"]["folder"] = recorded_folder(pitch.contestant.folder);
         book_.append("pitch", data);
       } else if (known->source_text != pitch.source_text) {
         throw Error(

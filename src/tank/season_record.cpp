@@ -15,13 +15,19 @@ namespace {
 
 using Json = nlohmann::json;
 
+std::filesystem::path folder_from_record(const std::string& text) {
+  if (text.empty()) return {};
+  return (std::filesystem::current_path() / text).lexically_normal();
+}
+
 Pitch pitch_from(const Json& data) {
   const std::string text = data.at("text");
   const std::string name = data.at("name");
-  PitchReading reading = read_pitch({.toml = text,
-                                     .source_name = name,
-                                     .folder = data.at("contestant").value("folder", ""),
-                                     .stem = name});
+  PitchReading reading =
+      read_pitch({.toml = text,
+                  .source_name = name,
+                  .folder = folder_from_record(data.at("contestant").value("folder", "")),
+                  .stem = name});
   if (!reading.faults.empty()) throw Error(reading.faults.front());
   return std::move(reading.pitch);
 }
@@ -41,11 +47,20 @@ gpu::DeviceLimits limits_from(const Json& json) {
 
 }  // namespace
 
+std::string recorded_folder(const std::filesystem::path& folder) {
+  if (folder.empty()) return {};
+  const std::filesystem::path here = std::filesystem::current_path();
+  const std::filesystem::path relative = folder.lexically_relative(here);
+  const bool inside = !relative.empty() && *relative.begin() != "..";
+  return inside ? relative.string() : folder.string();
+}
+
 nlohmann::json contestant_to_json(const Contestant& contestant) {
-  Json json{{"kind", to_string(contestant.kind)},      {"name", contestant.name},
-            {"variant", contestant.variant},           {"source", contestant.source.string()},
-            {"command", contestant.command},           {"folder", contestant.folder.string()},
-            {"backend", to_string(contestant.backend)}};
+  Json json{
+      {"kind", to_string(contestant.kind)},      {"name", contestant.name},
+      {"variant", contestant.variant},           {"source", contestant.source.string()},
+      {"command", contestant.command},           {"folder", recorded_folder(contestant.folder)},
+      {"backend", to_string(contestant.backend)}};
   if (contestant.kind == ContestantKind::kCuda) json["launches"] = to_text(contestant.launches);
   return json;
 }
@@ -55,7 +70,7 @@ Contestant contestant_from_json(const Json& json) {
                         .variant = json.at("variant"),
                         .source = json.at("source").get<std::string>(),
                         .command = json.at("command"),
-                        .folder = json.at("folder").get<std::string>(),
+                        .folder = folder_from_record(json.at("folder").get<std::string>()),
                         .backend = backend_from_string(json.value("backend", "cpu"))};
   const std::string kind = json.at("kind");
   for (const ContestantKind one : {ContestantKind::kVariant, ContestantKind::kLibrary,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
@@ -79,6 +80,10 @@ struct SeasonRecord {
 };
 
 SeasonRecord read_season(const Ledger& ledger, const std::string& season);
+
+// A folder as a ledger keeps it: from the current one where it lies inside that, so that a ledger
+// says nothing of the machine around it and a season goes on from a copy of its folder.
+std::string recorded_folder(const std::filesystem::path& folder);
 
 // A contestant whole, folder included, so that another process can run it.
 nlohmann::json contestant_to_json(const Contestant& contestant);
