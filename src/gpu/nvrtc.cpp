@@ -32,6 +32,15 @@ std::string file_of(const void* symbol, const std::string& file) {
   return dladdr(symbol, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : file;
 }
 
+// NVRTC opens its built-in headers by a bare name when it compiles, and relies on the loader to
+// look beside itself. Where somebody else's dlopen stands between them, a sanitizer's for one, the
+// loader does not; a library that is open already is found by that name whoever asks.
+void open_builtins(const Nvrtc& nvrtc) {
+  const fs::path beside = fs::path(nvrtc.file).parent_path() /
+                          fmt::format("libnvrtc-builtins.so.{}.{}", nvrtc.major, nvrtc.minor);
+  dlopen(beside.c_str(), RTLD_NOW | RTLD_LOCAL);  // should it not be there, NVRTC will say so
+}
+
 std::vector<std::string> candidates(const NvrtcSearch& search) {
   std::vector<std::string> files;
   const auto add_folder = [&](const fs::path& folder) {
@@ -108,8 +117,11 @@ std::string open_nvrtc(const std::string& file, Nvrtc& nvrtc) {
   const std::uintmax_t bytes = fs::file_size(nvrtc.file, unknown_size);
   nvrtc.file_bytes = unknown_size ? 0 : static_cast<std::size_t>(bytes);
   const NvrtcResult result = nvrtc.nvrtcVersion(&nvrtc.major, &nvrtc.minor);
-  if (result == kNvrtcSuccess) return {};
-  return fmt::format("{}: nvrtcVersion failed: {}", file, nvrtc.nvrtcGetErrorString(result));
+  if (result != kNvrtcSuccess) {
+    return fmt::format("{}: nvrtcVersion failed: {}", file, nvrtc.nvrtcGetErrorString(result));
+  }
+  open_builtins(nvrtc);
+  return {};
 }
 
 NvrtcLookup find_nvrtc(const NvrtcSearch& search) {

@@ -71,7 +71,7 @@ std::vector<emulated::HostOperands> KernelScene::operands() const {
 
 void KernelScene::poison() {
   for (OutputBuffer& output : outputs_) {
-    std::memset(output.bytes.data(), kGuard, output.bytes.size());
+    std::fill(output.bytes.begin(), output.bytes.end(), kGuard);
     for (std::int64_t row = 0; row < output.row_count; ++row) {
       std::memset(output.first_element + row * output.stride_elements * element_bytes(), kPoison,
                   static_cast<std::size_t>(output.n * element_bytes()));
