@@ -9,6 +9,7 @@
 #include "cli/bench_options.hpp"
 #include "cli/machine.hpp"
 #include "cli/progress.hpp"
+#include "cpu/calibrate.hpp"
 #include "cpu/features.hpp"
 
 namespace thresher::cli {
@@ -21,7 +22,7 @@ BenchLane lane_of(const cpu::Ceilings& ceilings) {
           .title = fmt::format("{} thread{}", ceilings.thread_count,
                                ceilings.thread_count == 1 ? "" : "s"),
           .thread_count = ceilings.thread_count,
-          .rates = machine_rates(ceilings),
+          .rates = cpu::machine_rates(best_isa(), ceilings),
           .ceilings_text = fmt::format(
               "({}): DRAM read {:.1f} GB/s, {:.0f} GOP/s, {:.0f} GFLOP/s; noise {:.2f} %",
               cpu::to_string(best_isa()), ceilings.read_gb_per_s, ceilings.integer_gop_per_s,

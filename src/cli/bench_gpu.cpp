@@ -203,7 +203,7 @@ class GpuBench {
         gpu::measure_ceilings(gpu.device, gpu.compiler, gpu.cache, calibration_seconds(options_));
     lane_ = {.backend = Backend::kGpu,
              .title = engine_.description(),
-             .rates = machine_rates(ceilings),
+             .rates = gpu::machine_rates(ceilings),
              .ceilings_text =
                  fmt::format("(measured): read {:.0f} GB/s, fp16 {:.0f} TFLOP/s, bf16 {:.0f}",
                              ceilings.read_gb_per_s, ceilings.fp16_gop_per_s / 1e3,

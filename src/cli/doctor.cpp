@@ -16,6 +16,7 @@
 #include "cli/machine.hpp"
 #include "cli/progress.hpp"
 #include "cli/table.hpp"
+#include "cpu/calibrate.hpp"
 #include "cpu/features.hpp"
 #include "gpu/calibrate.hpp"
 #include "gpu/device_report.hpp"

@@ -6,7 +6,9 @@
 #include "cli/backend_option.hpp"
 #include "cli/gpu_profile.hpp"
 #include "cli/machine.hpp"
+#include "cpu/calibrate.hpp"
 #include "cpu/features.hpp"
+#include "gpu/calibrate.hpp"
 #include "gpu/engine/state.hpp"
 #include "tank/time_profile.hpp"
 
@@ -17,7 +19,8 @@ constexpr double kCalibrationSeconds = 0.6;
 
 void measure_cpu(SeasonSetup& setup) {
   const int threads = setup.rules.match.thread_count;
-  setup.rates = machine_rates(cpu::measure_ceilings(best_isa(), threads, kCalibrationSeconds));
+  setup.rates = cpu::machine_rates(best_isa(),
+                                   cpu::measure_ceilings(best_isa(), threads, kCalibrationSeconds));
   for (const ProblemProfile& one :
        profile(setup.rules.suite, setup.champion.variant, threads, setup.rates)) {
     setup.champion_us[one.problem] = one.us;
@@ -26,15 +29,10 @@ void measure_cpu(SeasonSetup& setup) {
   setup.environment["cores"] = cpu::usable_core_count();
 }
 
-// 13000 is CUDA 13.0.
-std::string cuda_version(int driver_version) {
-  return fmt::format("CUDA {}.{}", driver_version / 1000, driver_version % 1000 / 10);
-}
-
 void measure_gpu(SeasonSetup& setup) {
   const GpuEngine engine(gpu_engine_options());
   const GpuEngine::State& gpu = engine.state();
-  setup.rates = machine_rates(
+  setup.rates = gpu::machine_rates(
       gpu::measure_ceilings(gpu.device, gpu.compiler, gpu.cache, kCalibrationSeconds));
   setup.limits = gpu.limits;
   for (const GpuProfile& one :
@@ -44,7 +42,7 @@ void measure_gpu(SeasonSetup& setup) {
   const gpu::DeviceProperties& device = gpu.device.properties();
   setup.environment["device"] = device.name;
   setup.environment["architecture"] = device.architecture();
-  setup.environment["driver"] = cuda_version(gpu.driver_version);
+  setup.environment["driver"] = "CUDA " + gpu::cuda_version_text(gpu.driver_version);
   setup.environment["compiler"] = gpu.compiler.version();
   setup.environment["memory_bytes"] = device.memory_bytes;
   setup.environment["l2_bytes"] = device.l2_bytes;

@@ -221,4 +221,13 @@ Ceilings measure_ceilings(Isa isa, int thread_count, double seconds) {
           .noise = measure_noise(pool, 0.2 * seconds)};
 }
 
+MachineRates machine_rates(Isa isa, const Ceilings& ceilings) {
+  // AMX's ceiling is that of bf16 tiles, which hold bf16 and NVFP4 values exactly but not fp16.
+  const bool has_tiles = isa == Isa::kAmx;
+  return {.read_gb_per_s = ceilings.read_gb_per_s,
+          .nvfp4_gop_per_s = ceilings.integer_gop_per_s,
+          .fp16_gop_per_s = ceilings.fma_gflop_per_s,
+          .bf16_gop_per_s = has_tiles ? ceilings.integer_gop_per_s : ceilings.fma_gflop_per_s};
+}
+
 }  // namespace thresher::cpu

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cpu/features.hpp"
+#include "gemm/speed_of_light.hpp"
 
 namespace thresher::cpu {
 
@@ -16,5 +17,8 @@ struct Ceilings {
 
 // About `seconds` in all; the best of several short trials per ceiling, threads pinned to nothing.
 Ceilings measure_ceilings(Isa isa, int thread_count, double seconds);
+
+// What was measured with `isa`, as the rates of a machine.
+MachineRates machine_rates(Isa isa, const Ceilings& ceilings);
 
 }  // namespace thresher::cpu

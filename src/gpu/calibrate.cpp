@@ -181,4 +181,13 @@ GpuCeilings measure_ceilings(const Device& device, const Compiler& compiler,
           .bf16_gop_per_s = measure_gop_per_s(lane, module.kernel("multiply_bf16"), seconds / 3)};
 }
 
+MachineRates machine_rates(const GpuCeilings& ceilings) {
+  // Hopper has no FP4 tensor cores: NVFP4 operands are multiplied as fp16, which holds them
+  // exactly.
+  return {.read_gb_per_s = ceilings.read_gb_per_s,
+          .nvfp4_gop_per_s = ceilings.fp16_gop_per_s,
+          .fp16_gop_per_s = ceilings.fp16_gop_per_s,
+          .bf16_gop_per_s = ceilings.bf16_gop_per_s};
+}
+
 }  // namespace thresher::gpu

@@ -2,6 +2,7 @@
 // Measures what a GPU can do: the ceilings that a speed of light is made of.
 #pragma once
 
+#include "gemm/speed_of_light.hpp"
 #include "gpu/compiler.hpp"
 #include "gpu/cubin_cache.hpp"
 #include "gpu/device.hpp"
@@ -19,6 +20,9 @@ struct GpuCeilings {
 // if the device is no Hopper GPU, whose instructions these are, or if a kernel's sums are wrong.
 GpuCeilings measure_ceilings(const Device& device, const Compiler& compiler,
                              const CubinCache& cache, double seconds);
+
+// The ceilings as the rates of a machine.
+MachineRates machine_rates(const GpuCeilings& ceilings);
 
 // What the compiler is given: the kernels "read", "multiply_fp16" and "multiply_bf16".
 CompileRequest ceilings_request(const std::string& architecture);

@@ -15,13 +15,7 @@ constexpr double kCalibrationSeconds = 0.6;
 
 MachineRates measure(int thread_count) {
   const cpu::Isa isa = cpu::runnable_isas().back();
-  const cpu::Ceilings ceilings = cpu::measure_ceilings(isa, thread_count, kCalibrationSeconds);
-  // AMX's ceiling is that of bf16 tiles, which hold bf16 and NVFP4 values exactly but not fp16.
-  const bool has_tiles = isa == cpu::Isa::kAmx;
-  return {.read_gb_per_s = ceilings.read_gb_per_s,
-          .nvfp4_gop_per_s = ceilings.integer_gop_per_s,
-          .fp16_gop_per_s = ceilings.fma_gflop_per_s,
-          .bf16_gop_per_s = has_tiles ? ceilings.integer_gop_per_s : ceilings.fma_gflop_per_s};
+  return cpu::machine_rates(isa, cpu::measure_ceilings(isa, thread_count, kCalibrationSeconds));
 }
 
 MachineRates rates_once(int thread_count) {

@@ -27,13 +27,8 @@ GpuEngineOptions with_cache(GpuEngineOptions options, const fs::path& folder) {
 }
 
 MachineRates measure(const GpuEngine::State& engine) {
-  const gpu::GpuCeilings ceilings =
-      gpu::measure_ceilings(engine.device, engine.compiler, engine.cache, kCalibrationSeconds);
-  // Hopper multiplies NVFP4 as fp16.
-  return {.read_gb_per_s = ceilings.read_gb_per_s,
-          .nvfp4_gop_per_s = ceilings.fp16_gop_per_s,
-          .fp16_gop_per_s = ceilings.fp16_gop_per_s,
-          .bf16_gop_per_s = ceilings.bf16_gop_per_s};
+  return gpu::machine_rates(
+      gpu::measure_ceilings(engine.device, engine.compiler, engine.cache, kCalibrationSeconds));
 }
 
 }  // namespace
