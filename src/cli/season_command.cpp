@@ -31,7 +31,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kPilotSeconds = 4;
-constexpr double kPilotShare = 0.25;  // of a season's time
+constexpr double kGpuPilotSeconds = 7;  // starting processes and packing take most of it
+constexpr double kPilotShare = 0.25;    // of a season's time
 constexpr std::size_t kLineWidth = 99;
 // What a season is played on when nobody says: milliseconds each on two cores, or what a GPU is
 // for.
@@ -123,7 +124,8 @@ void set_matches(SeasonRules& rules, const SeasonOptions& options) {
   rules.match.blocks_per_problem = 2;
   rules.match.analysis = {.rounds_min = 4, .rounds_max = 12};
   rules.pilot = rules.match;
-  rules.pilot.seconds_max = std::min(kPilotSeconds, options.match_seconds);
+  rules.pilot.seconds_max = std::min(
+      rules.backend == Backend::kGpu ? kGpuPilotSeconds : kPilotSeconds, options.match_seconds);
   rules.pilot.blocks_per_problem = 1;
   rules.pilot.analysis = {.rounds_min = 2, .rounds_max = 2};
   rules.pilot_seconds_max = kPilotShare * options.seconds;

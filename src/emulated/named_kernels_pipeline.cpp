@@ -9,6 +9,7 @@ void add_pipeline_kernels(KernelSet& kernels) {
   add_fp16_output<gpu::GemmKnobs{.fragment_steps = 2}>(kernels);
   add_fp16_output<gpu::GemmKnobs{.specialised = false}>(kernels);
   add_fp16_output<gpu::GemmKnobs{.store = gpu::Store::kStaged}>(kernels);
+  add_fp16_output<gpu::GemmKnobs{.store = gpu::Store::kVectors}>(kernels);
   add_fp16_output<gpu::GemmKnobs{.arrive = gpu::Arrive::kWarp}>(kernels);
 }
 

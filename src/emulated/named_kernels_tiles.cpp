@@ -14,7 +14,7 @@ void add_tile_kernels(KernelSet& kernels) {
   add_fp16_output<gpu::GemmKnobs{.weight_rows = 256,
                                  .stages = 6,
                                  .fragment_steps = 2,
-                                 .store = gpu::Store::kStaged,
+                                 .store = gpu::Store::kVectors,
                                  .schedule = gpu::Schedule::kBalanced}>(kernels);
 }
 

@@ -115,11 +115,25 @@ u32 shuffle_xor(u32 value, int mask) {
   return exchange(value, "shuffle_xor", [=](int lane) { return lane ^ mask; });
 }
 
+u32 ballot(bool yes) {
+  u32 votes = 0;
+  for (int lane = 0; lane < kWarpThreads; ++lane) {
+    votes |= exchange(yes ? 1 : 0, "ballot", [=](int) { return lane; }) << lane;
+  }
+  return votes;
+}
+
 u32 broadcast(u32 value) {
   return exchange(value, "broadcast", [](int) { return 0; });
 }
 
 int broadcast(int value) { return static_cast<int>(broadcast(static_cast<u32>(value))); }
+
+u32 uniform(u32 value) {
+  const u32 first = exchange(value, "uniform", [](int) { return 0; });
+  if (value != first) fault(self(), "says uniform with {}, and lane 0 with {}", value, first);
+  return first;
+}
 
 bool elect_one() {
   Thread& thread = self();

@@ -1,21 +1,108 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rule, in words. Tiles are as wide as the groups have tokens, up to 128: what a tile is wider
-// is multiplied for nothing, and what it is narrower decodes the weights again. They are 256 rows
-// high, so that an image serves as many rows as possible, unless that makes too few of them to fill
-// the device. Wide tiles are taken whole and in turn where the last round of them is nearly full,
-// and in balanced stretches of all work elsewhere, since parts of tiles have to be added up. Narrow
-// tiles have small parts: for them stretches pay as soon as k is long.
+// The rule, in words: of all tile shapes, and of both schedules, take the one that should be done
+// first. What a k tile takes depends on its rows and width: decoding the weights, whatever the
+// width, and multiplying; with few rows, fetching images from the L2. Whole tiles are dealt out in
+// turn, and the fullest block decides; equal stretches of all work are fuller, but parts of tiles
+// have to be added up. The times were fitted to an H200 and matter only in relation to each other.
 #include "gpu/choose.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "gpu/kernels/plan_extents.hpp"
 
 namespace thresher::gpu {
 namespace {
 
-constexpr int kWideTokens = 128;
-constexpr std::int64_t kLongK = 4096;
+constexpr int kTokenChoices[] = {16, 32, 48, 64, 80, 96, 112, 128};
+constexpr int kRowChoices[] = {128, 256};
+
+// Nanoseconds.
+constexpr double kL2BytesPerNs = 6800;  // that all SMs together get
+constexpr double kFinish = 1500;        // per tile of 256 rows
+constexpr double kParts = 8500;         // per block, for the widest tiles of 256 rows
+constexpr double kPartsLeast = 4500;
+constexpr double kWorthParts = 0.98;
+// Beyond so many tiles per block the fullest is as good as the mean.
+constexpr std::int64_t kTilesCounted = 64;
+
+double k_tile_time(int rows, int width, std::int64_t busy_blocks) {
+  const double compute = rows == 256 ? 250 + 3.0 * width : std::max(230.0, 165 + 1.5 * width);
+  const double bytes = width * 128.0 + rows / 128 * 4608.0;
+  return std::max(compute, bytes * static_cast<double>(busy_blocks) / kL2BytesPerNs);
+}
+
+// The problem in tiles of one shape.
+class Tiling {
+ public:
+  Tiling(const Problem& problem, std::int64_t mean, int tokens, int rows, std::int64_t sms)
+      : sms_(sms), rows_(rows), tokens_(tokens) {
+    const int columns = problem.op == Op::kDual ? rows / 2 : rows;
+    const bool counted = token_count(problem) > 0;
+    for (const Group& group : problem.groups) {
+      const auto m = static_cast<u32>(counted ? group.m : mean);
+      const TokenTiles tiles = cut_tokens({.tokens = tokens}, m);
+      lots_.push_back({tiles, divide_up(group.n, columns), divide_up(group.k, kTileK)});
+      tile_count_ += lots_.back().row_tiles * tiles.count;
+    }
+  }
+
+  double time_in_turn() const {
+    if (tile_count_ > sms_ * kTilesCounted) return mean_time();
+    std::vector<double> blocks(static_cast<std::size_t>(busy_blocks()));
+    std::size_t block = 0;
+    for_each_tile([&](double time) {
+      blocks[block] += time;
+      block = (block + 1) % blocks.size();
+    });
+    return blocks.empty() ? 0 : *std::max_element(blocks.begin(), blocks.end());
+  }
+
+  double time_balanced() const {
+    const double share = rows_ * tokens_ / (256.0 * 128.0);
+    return mean_time() + std::max(kParts * share, kPartsLeast);
+  }
+
+ private:
+  struct Lot {
+    TokenTiles tiles;
+    std::int64_t row_tiles;
+    std::int64_t k_tiles;
+  };
+
+  std::int64_t busy_blocks() const { return std::min(tile_count_, sms_); }
+
+  double tile_time(const Lot& lot, u32 token_tile) const {
+    const int width = static_cast<int>(lot.tiles.width_of(token_tile));
+    return static_cast<double>(lot.k_tiles) * k_tile_time(rows_, width, busy_blocks()) +
+           kFinish * rows_ / 256;
+  }
+
+  template <typename Take>
+  void for_each_tile(const Take& take) const {
+    for (const Lot& lot : lots_) {
+      for (std::int64_t row_tile = 0; row_tile < lot.row_tiles; ++row_tile) {
+        for (u32 i = 0; i < lot.tiles.count; ++i) take(tile_time(lot, i));
+      }
+    }
+  }
+
+  double mean_time() const {
+    double total = 0;
+    for (const Lot& lot : lots_) {
+      for (u32 i = 0; i < lot.tiles.count; ++i) {
+        total += tile_time(lot, i) * static_cast<double>(lot.row_tiles);
+      }
+    }
+    return total / static_cast<double>(sms_);
+  }
+
+  std::int64_t sms_;
+  int rows_;
+  int tokens_;
+  std::vector<Lot> lots_;
+  std::int64_t tile_count_ = 0;
+};
 
 // Groups that have tokens. Without their counts, as if all had the same.
 std::int64_t busy_count(const Problem& problem) {
@@ -24,25 +111,16 @@ std::int64_t busy_count(const Problem& problem) {
   return busy > 0 ? busy : static_cast<std::int64_t>(problem.groups.size());
 }
 
-int tokens_for(std::int64_t mean) {
-  if (mean > kWideTokens / 2) return kWideTokens;
-  return static_cast<int>(std::clamp<std::int64_t>(divide_up(mean, 16) * 16, 16, 64));
-}
-
-std::int64_t longest_k(const Problem& problem) {
-  std::int64_t longest = 0;
-  for (const Group& group : problem.groups) longest = std::max(longest, group.k);
-  return longest;
-}
-
-std::int64_t tile_count(const Problem& problem, std::int64_t mean, int tokens, int weight_rows) {
-  const int columns = problem.op == Op::kDual ? weight_rows / 2 : weight_rows;
-  const bool counted = token_count(problem) > 0;
-  std::int64_t count = 0;
-  for (const Group& group : problem.groups) {
-    count += divide_up(counted ? group.m : mean, tokens) * divide_up(group.n, columns);
-  }
-  return count;
+// A tile shape with what suits it.
+GemmKnobs knobs_for(int tokens, int rows) {
+  const bool wide = tokens > 64;
+  GemmKnobs knobs;
+  knobs.tokens = tokens;
+  knobs.weight_rows = rows;
+  knobs.fragment_steps = wide && rows == 256 ? 2 : 4;
+  knobs.store = wide ? Store::kVectors : Store::kDirect;
+  knobs.stages = wide ? (rows == 256 ? 6 : 7) : 8;
+  return knobs;
 }
 
 }  // namespace
@@ -50,26 +128,28 @@ std::int64_t tile_count(const Problem& problem, std::int64_t mean, int tokens, i
 Variant choose(const Problem& problem, std::int64_t token_limit, const DeviceLimits& limits) {
   const std::int64_t mean =
       problem.groups.empty() ? 0 : divide_up(token_limit, busy_count(problem));
-  const std::int64_t sms = limits.sm_count;
-  Variant variant;
-  GemmKnobs& knobs = variant.knobs;
-  knobs.tokens = tokens_for(mean);
-  const bool wide = knobs.tokens == kWideTokens;
-  const bool high = tile_count(problem, mean, knobs.tokens, 256) >= sms * 7 / 8;
-  knobs.weight_rows = high ? 256 : 128;
-  knobs.fragment_steps = wide && high ? 2 : 4;
-  knobs.store = wide ? Store::kStaged : Store::kDirect;
-  knobs.stages = wide ? (high ? 6 : 7) : 8;
-
-  const std::int64_t tiles = tile_count(problem, mean, knobs.tokens, knobs.weight_rows);
-  const std::int64_t places = divide_up(tiles, sms) * sms;
-  const bool uneven = tiles * 8 < places * 7;
-  if (wide ? uneven : longest_k(problem) >= kLongK) knobs.schedule = Schedule::kBalanced;
-
-  // What does not fit (floats take more room to be staged) or cannot be counted falls back on the
-  // default, which a problem may be too large for as well.
   const PlanRequest request{problem, token_limit, limits};
-  return why_not(knobs, request).empty() ? variant : Variant{};
+  // What does not fit (floats take more room to be staged) or cannot be counted is passed over; the
+  // default is what is left if everything is.
+  Variant best;
+  double best_time = -1;
+  for (const int tokens : kTokenChoices) {
+    for (const int rows : kRowChoices) {
+      GemmKnobs knobs = knobs_for(tokens, rows);
+      const Tiling tiling(problem, mean, tokens, rows, limits.sm_count);
+      const double in_turn = tiling.time_in_turn();
+      double time = in_turn;
+      if (tiling.time_balanced() < kWorthParts * in_turn) {
+        knobs.schedule = Schedule::kBalanced;
+        time = tiling.time_balanced();
+      }
+      if (best_time >= 0 && time >= best_time) continue;
+      if (!why_not(knobs, request).empty()) continue;
+      best.knobs = knobs;
+      best_time = time;
+    }
+  }
+  return best;
 }
 
 }  // namespace thresher::gpu

@@ -9,7 +9,7 @@ namespace {
 // In the order of the enumerators.
 constexpr std::string_view kKindWords[] = {"pipelined", "plain"};
 constexpr std::string_view kWidthsWords[] = {"by_group", "fixed"};
-constexpr std::string_view kStoreWords[] = {"direct", "staged"};
+constexpr std::string_view kStoreWords[] = {"direct", "staged", "vectors"};
 constexpr std::string_view kScheduleWords[] = {"tiles", "balanced"};
 constexpr std::string_view kLaunchesWords[] = {"grouped", "per_group", "streams"};
 constexpr std::string_view kDualWords[] = {"fused", "two_pass"};
@@ -51,7 +51,7 @@ const Knob<Variant> kKnobs[] = {
      [](std::string_view text, Variant& v) {
        return read_word(text, kRolesWords, v.knobs.specialised);
      }},
-    word_knob<&GemmKnobs::store, kStoreWords>("store", "direct or staged"),
+    word_knob<&GemmKnobs::store, kStoreWords>("store", "direct, staged or vectors"),
     word_knob<&GemmKnobs::schedule, kScheduleWords>("schedule", "tiles or balanced"),
     number_knob<&GemmKnobs::split_k, 1, 64>("split_k", "1 to 64"),
     number_knob<&GemmKnobs::blocks_per_sm, 1, 8>("blocks", "1 to 8"),
@@ -107,12 +107,13 @@ std::vector<Variant> named_variants() {
   turn([](GemmKnobs& k) { k.widths = Widths::kFixed; });
   turn([](GemmKnobs& k) { k.tokens = 64, k.weight_rows = 256; });
   turn([](GemmKnobs& k) {
-    k.weight_rows = 256, k.fragment_steps = 2, k.stages = 6, k.store = Store::kStaged;
+    k.weight_rows = 256, k.fragment_steps = 2, k.stages = 6, k.store = Store::kVectors;
     k.schedule = Schedule::kBalanced;
   });
   turn([](GemmKnobs& k) { k.fragment_steps = 2; });
   turn([](GemmKnobs& k) { k.specialised = false; });
   turn([](GemmKnobs& k) { k.store = Store::kStaged; });
+  turn([](GemmKnobs& k) { k.store = Store::kVectors; });
   turn([](GemmKnobs& k) { k.schedule = Schedule::kBalanced; });
   turn([](GemmKnobs& k) { k.split_k = 2; });
   turn([](GemmKnobs& k) { k.tokens = 64, k.consumer_warpgroups = 1, k.blocks_per_sm = 2; });

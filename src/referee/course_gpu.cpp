@@ -3,8 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
+#include "referee/side_by_side.hpp"
 #include "referee/values.hpp"
 
 namespace thresher::referee {
@@ -37,59 +36,53 @@ std::optional<Fault> TimedGpuArm::find_launch_fault(
                              planned.kernels, planned.graphs));
 }
 
-GpuCourse::GpuCourse(const Contest& contest, Random& random)
-    : contest_(contest),
-      random_(random),
-      entries_(entries_of(contest)),
-      stage_(contest.gpu->device(), entries_, Room::kForAll) {
-  for (const GpuEntry& entry : entries_) {
-    const Inputs base = make_inputs(entry.problem, InputFamily::kNatural, random_.next());
-    std::vector<StagedProblem>& copies = copies_.emplace_back();
-    for (int i = 0; i < entry.rotation.copy_count; ++i) {
-      Inputs inputs = base;
-      turn_rows(entry.problem, inputs, random_);
-      copies.push_back(stage_.put(entry.problem, std::move(inputs)));
-    }
-  }
+std::unique_ptr<GpuCopies> GpuCourse::copies_for(const Contest& contest, Random& random) {
+  return std::make_unique<GpuCopies>(contest.gpu->device(), entries_of(contest), random);
+}
+
+GpuCourse::GpuCourse(const Contest& contest, GpuCopies& copies, Random& random)
+    : contest_(contest), copies_(copies), random_(random) {
+  copies_.turn(random_);
 }
 
 TimedGpuArm GpuCourse::arm(const Side& side) {
-  return TimedGpuArm(side, stage_, entries_, contest_.arm, random_.next());
+  return TimedGpuArm(side, copies_.stage(), copies_.entries(), contest_.arm, random_.next());
 }
 
 std::optional<Fault> GpuCourse::prepare(Arm& arm) {
   std::optional<Fault> fault;
-  for (const std::vector<StagedProblem>& copies : copies_) {
-    for (const StagedProblem& staged : copies) {
-      if (!fault) fault = arm.prepare(staged);
-    }
+  for (const StagedProblem& staged : copies_.all()) {
+    if (!fault) fault = arm.prepare(staged);
   }
   return fault;
 }
 
+// Calls of one copy come one after the other: its inputs hold the activations of one of them.
+std::optional<Fault> GpuCourse::find_wrong_call(std::span<StagedProblem> copies,
+                                                std::vector<InspectedCall> calls) {
+  std::vector<std::optional<Fault>> faults(calls.size());
+  const std::uint64_t seed = random_.next();
+  side_by_side(copies.size(), calls.size(), [&](std::size_t copy) {
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      if (calls[i].copy_index != copy) continue;
+      put_activations(std::move(calls[i].activations), copies[copy].inputs);
+      faults[i] = find_timed_fault(copies[copy], calls[i].outputs, Random(seed, i).next());
+    }
+  });
+  return first_of(std::move(faults));
+}
+
 TimedSample GpuCourse::sample(Arm& arm, int problem_index, double slowed_share) {
-  const GpuEntry& entry = entries_[static_cast<std::size_t>(problem_index)];
-  std::vector<StagedProblem>& copies = copies_[static_cast<std::size_t>(problem_index)];
+  const GpuEntry& entry = copies_.entries()[static_cast<std::size_t>(problem_index)];
+  const std::span<StagedProblem> copies = copies_.of(problem_index);
   const int call_count = entry.rotation.call_count;
   BatchResult result = arm.batch(copies, {.call_count = call_count, .slowed_share = slowed_share});
   if (!result.fault) {
     result.fault = arm.find_launch_fault(entry.problem, problem_index, call_count, result.report);
   }
   if (!result.fault) result.fault = contest_.light.check(entry.problem, result.ns);
-  for (InspectedCall& call : result.inspected) {
-    if (result.fault) break;
-    StagedProblem& copy = copies[call.copy_index];
-    put_activations(std::move(call.activations), copy.inputs);
-    result.fault = find_timed_fault(copy, call.outputs, random_.next());
-  }
+  if (!result.fault) result.fault = find_wrong_call(copies, std::move(result.inspected));
   return {.fault = std::move(result.fault), .ns = result.ns};
-}
-
-bool GpuCourse::weights_intact() const {
-  return std::all_of(copies_.begin(), copies_.end(), [&](const auto& copies) {
-    return std::all_of(copies.begin(), copies.end(),
-                       [&](const StagedProblem& staged) { return stage_.weights_intact(staged); });
-  });
 }
 
 }  // namespace thresher::referee

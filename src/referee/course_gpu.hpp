@@ -3,13 +3,14 @@
 // go round several copies of the weights (rotation.hpp).
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "gemm/random.hpp"
 #include "referee/contest.hpp"
 #include "referee/gpu_arm.hpp"
-#include "referee/gpu_stage.hpp"
+#include "referee/gpu_copies.hpp"
 
 namespace thresher::referee {
 
@@ -32,8 +33,11 @@ class GpuCourse {
  public:
   using Arm = TimedGpuArm;
 
+  // What all rounds of a match go on.
+  static std::unique_ptr<GpuCopies> copies_for(const Contest& contest, Random& random);
+
   // `random` is the round's.
-  GpuCourse(const Contest& contest, Random& random);
+  GpuCourse(const Contest& contest, GpuCopies& copies, Random& random);
 
   Arm arm(const Side& side);
   // All copies of all problems.
@@ -41,14 +45,16 @@ class GpuCourse {
   TimedSample warm_up(Arm& arm, int problem_index) { return sample(arm, problem_index, 0); }
   void settle(int, double) {}  // a batch is a sample
   TimedSample sample(Arm& arm, int problem_index, double slowed_share);
-  bool weights_intact() const;
+  bool weights_intact() const { return copies_.intact(); }
 
  private:
+  // What the oracle says of the calls that were looked at.
+  std::optional<Fault> find_wrong_call(std::span<StagedProblem> copies,
+                                       std::vector<InspectedCall> calls);
+
   const Contest& contest_;
+  GpuCopies& copies_;
   Random& random_;
-  const std::vector<GpuEntry> entries_;
-  GpuStage stage_;
-  std::vector<std::vector<StagedProblem>> copies_;  // by problem
 };
 
 }  // namespace thresher::referee

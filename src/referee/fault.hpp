@@ -3,8 +3,10 @@
 // goes into Verdict.check; docs/contestants.md explains each to the contestant's author.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "referee/verdict.hpp"
 
@@ -43,6 +45,14 @@ inline Fault invalid(const char* check_name, std::string reason) {
 }
 inline Fault wrong(const char* check_name, std::string reason) {
   return {VerdictKind::kWrong, check_name, std::move(reason)};
+}
+
+// Of checks that were made side by side.
+inline std::optional<Fault> first_of(std::vector<std::optional<Fault>> faults) {
+  for (std::optional<Fault>& fault : faults) {
+    if (fault) return std::move(fault);
+  }
+  return std::nullopt;
 }
 
 }  // namespace thresher::referee

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <future>
 
 #include "referee/arm.hpp"
 #include "referee/cases.hpp"
@@ -75,10 +76,13 @@ class Gates {
         arm_(ground_.arm(job, stage_, options.arm, random_.next())) {}
 
   GateResult pass() {
+    std::future<Inputs> drawn = draw(0);
     GateResult result{.fault = arm_.start()};
     for (std::size_t i = 0; i < cases_.size() && !result.fault; ++i) {
+      Inputs inputs = drawn.get();
+      drawn = draw(i + 1);
       result.fault = Clock::now() < options_.deadline
-                         ? pass(cases_[i], cases_[i].problem)
+                         ? pass(cases_[i], cases_[i].problem, std::move(inputs))
                          : Fault{VerdictKind::kUnclear, check::kTime, "no time left to check it"};
       if (i == 0 && !result.fault) options_.log("smoke: runs and is right");
     }
@@ -88,13 +92,23 @@ class Gates {
   }
 
  private:
-  std::optional<Fault> pass(const Case& one, const Problem& problem) {
+  // While the contestant starts, or the case before is checked: large weights take long.
+  std::future<Inputs> draw(std::size_t case_index) {
+    if (case_index >= cases_.size()) return {};
+    return std::async(std::launch::async, [&one = cases_[case_index], seed = random_.next()] {
+      return make_inputs(one.problem, one.family, seed);
+    });
+  }
+
+  std::optional<Fault> pass(const Case& one, const Problem& problem, Inputs inputs) {
     stage_.clear();
-    StagedProblem staged = stage_.put(problem, make_inputs(problem, one.family, random_.next()));
+    StagedProblem staged = stage_.put(problem, std::move(inputs));
     std::optional<Fault> fault = arm_.prepare(staged);
     if (fault && fault->check == check::kDeclined && one.hidden) {
       const Problem coarse = made_coarse(problem);
-      if (coarse.groups != problem.groups) return pass(one, coarse);
+      if (coarse.groups != problem.groups) {
+        return pass(one, coarse, make_inputs(coarse, one.family, random_.next()));
+      }
     }
     if (!fault) fault = first_call(one, staged);
     if (!fault) fault = same_call_again(one, staged);

@@ -9,6 +9,7 @@
 
 #include "assert.hpp"
 #include "referee/output_slot.hpp"
+#include "referee/side_by_side.hpp"
 
 namespace thresher::referee {
 namespace {
@@ -36,6 +37,12 @@ DeviceHandle handle_of(const gpu::DeviceBuffer& buffer) {
   return bytes;
 }
 
+// The first `bytes` of memory that only ever grows.
+std::span<std::byte> room_in(std::vector<std::byte>& memory, std::size_t bytes) {
+  if (memory.size() < bytes) memory.resize(bytes);
+  return std::span(memory).first(bytes);
+}
+
 }  // namespace
 
 GpuArm::GpuArm(const Job& job, GpuStage& stage, std::span<const GpuEntry> entries,
@@ -43,7 +50,6 @@ GpuArm::GpuArm(const Job& job, GpuStage& stage, std::span<const GpuEntry> entrie
     : clock_(options.clock),
       stage_(stage),
       random_(seed),
-      fingerprint_key_(random_.next()),
       scratch_(FolderOwner::kContestant, options.scratch),
       output_(stage.device(), output_bytes_for(entries)),
       no_output_(ChildAccess::kReadWrite, kNoOutputBytes),
@@ -82,24 +88,21 @@ void GpuArm::release(const StagedProblem& staged) {
 
 CallResult GpuArm::call(const StagedProblem& staged, const CallOptions& options) {
   BatchResult batch = play({&staged}, {.shape = options.shape, .same_place = options.same_place},
-                           [](std::size_t) {});
+                           [](std::size_t, Random&) {});
   CallResult result{.fault = std::move(batch.fault), .ns = batch.ns};
-  if (batch.inspected.empty()) return result;
-  last_memory_ = std::move(batch.inspected.front().memory);
-  result.outputs = std::move(batch.inspected.front().outputs);
+  if (!batch.inspected.empty()) result.outputs = std::move(batch.inspected.front().outputs);
   return result;
 }
 
 BatchResult GpuArm::batch(std::span<StagedProblem> copies, const BatchOptions& options) {
   Copies pointers;
   for (const StagedProblem& copy : copies) pointers.push_back(&copy);
-  return play(pointers, options, [&](std::size_t index) {
-    redraw_activations(copies[index].problem, copies[index].inputs, random_);
+  return play(pointers, options, [&](std::size_t copy_index, Random& random) {
+    redraw_activations(copies[copy_index].problem, copies[copy_index].inputs, random);
   });
 }
 
-BatchResult GpuArm::play(const Copies& copies, const BatchOptions& options,
-                         const std::function<void(std::size_t)>& redraw) {
+BatchResult GpuArm::play(const Copies& copies, const BatchOptions& options, const Redraw& redraw) {
   BatchResult result{.fault = find_late_write()};
   const Problem& problem = copies.front()->problem;
   const Template& blank = template_for(*copies.front(), options.shape);
@@ -165,7 +168,7 @@ std::optional<Fault> GpuArm::bind(const Copies& copies, const GuardedRegion& reg
 
 std::vector<InspectedCall> GpuArm::put_values(const Copies& copies, const Template& blank,
                                               std::span<const int> inspected,
-                                              const std::function<void(std::size_t)>& redraw) {
+                                              const Redraw& redraw) {
   const std::size_t region_bytes = blank.region->bytes();
   // Now, not when every microsecond counts.
   if (aside_.bytes() < inspected.size() * region_bytes) {
@@ -175,16 +178,21 @@ std::vector<InspectedCall> GpuArm::put_values(const Copies& copies, const Templa
     copy_on_device(output_.address() + static_cast<std::size_t>(place.region),
                    blank.poison.address(), region_bytes);
   }
-  std::vector<InspectedCall> kept;
-  for (std::size_t call = 0; call < places_.size(); ++call) {
-    const std::size_t copy = call % copies.size();
-    redraw(copy);
+  std::vector<InspectedCall> kept(inspected.size());
+  const std::uint64_t seed = random_.next();
+  // The calls of one copy come one after the other: each redraws what the one before has left.
+  side_by_side(std::min(copies.size(), places_.size()), [&](std::size_t copy) {
+    Random random(seed, copy);
     const StagedProblem& staged = *copies[copy];
-    stage_.put_activations(staged.problem, staged.inputs, places_[call].activations);
-    if (std::find(inspected.begin(), inspected.end(), static_cast<int>(call)) == inspected.end())
-      continue;
-    kept.push_back({.copy_index = copy, .activations = activations_of(staged.inputs)});
-  }
+    for (std::size_t call = copy; call < places_.size(); call += copies.size()) {
+      redraw(copy, random);
+      stage_.put_activations(staged.problem, staged.inputs, places_[call].activations);
+      const auto found = std::find(inspected.begin(), inspected.end(), static_cast<int>(call));
+      if (found == inspected.end()) continue;
+      kept[static_cast<std::size_t>(found - inspected.begin())] = {
+          .copy_index = copy, .activations = activations_of(staged.inputs)};
+    }
+  });
   stage_.sync();
   return kept;
 }
@@ -232,31 +240,27 @@ void GpuArm::copy_aside(std::span<const int> calls, std::size_t region_bytes) {
 std::optional<Fault> GpuArm::inspect(const Problem& problem, const GuardedRegion& region,
                                      std::span<const int> calls,
                                      std::vector<InspectedCall>& inspected) {
-  std::optional<Fault> fault;
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    InspectedCall& call = inspected[i];
+  std::vector<std::optional<Fault>> faults(calls.size());
+  inspected_memory_.resize(std::max(inspected_memory_.size(), calls.size()));
+  side_by_side(calls.size(), [&](std::size_t i) {
     const Place& place = places_[static_cast<std::size_t>(calls[i])];
-    call.memory.resize(region.bytes());
-    aside_.copy_out(call.memory, i * region.bytes());
-    call.outputs = region.views(call.memory.data());
-    last_ = Written{.region_offset = place.region,
-                    .bytes = region.bytes(),
-                    .fingerprint = fingerprint(call.memory, fingerprint_key_)};
-    if (fault) continue;
-    if (!stage_.call_intact(problem, call.activations, place.activations)) {
-      fault = changed_activations(problem);
-    } else {
-      fault = find_output_fault(region, call.memory.data(), problem);
-    }
-  }
-  return fault;
+    const std::span<std::byte> memory = room_in(inspected_memory_[i], region.bytes());
+    aside_.copy_out(memory, i * region.bytes());
+    inspected[i].outputs = region.views(memory.data());
+    faults[i] = stage_.call_intact(problem, inspected[i].activations, place.activations)
+                    ? find_output_fault(region, memory.data(), problem)
+                    : changed_activations(problem);
+  });
+  last_ = Written{.region_offset = places_[static_cast<std::size_t>(calls.back())].region,
+                  .memory = std::span(inspected_memory_[calls.size() - 1]).first(region.bytes())};
+  return first_of(std::move(faults));
 }
 
-std::optional<Fault> GpuArm::find_late_write() const {
+std::optional<Fault> GpuArm::find_late_write() {
   if (!last_) return std::nullopt;
-  std::vector<std::byte> now(last_->bytes);
+  const std::span<std::byte> now = room_in(late_memory_, last_->memory.size());
   output_.copy_out(now, static_cast<std::size_t>(last_->region_offset));
-  if (fingerprint(now, fingerprint_key_) == last_->fingerprint) return std::nullopt;
+  if (std::memcmp(now.data(), last_->memory.data(), now.size()) == 0) return std::nullopt;
   return late_write();
 }
 

@@ -35,10 +35,9 @@ struct BatchOptions {
 
 // A call that was looked at: all but its values, which are the caller's to ask the oracle about.
 struct InspectedCall {
-  std::size_t copy_index = 0;     // whose weights it had
-  Inputs activations;             // put_activations() makes them those of the copy
-  std::vector<std::byte> memory;  // the region as it was at the answer
-  std::vector<OutputView> outputs;
+  std::size_t copy_index = 0;       // whose weights it had
+  Inputs activations;               // put_activations() makes them those of the copy
+  std::vector<OutputView> outputs;  // as they were at the answer; valid until the arm's next batch
 };
 
 struct BatchResult {
@@ -63,7 +62,7 @@ class GpuArm {
   // `copies` are of one problem and differ in their weights alone; call i takes copy i modulo their
   // number, with activations that are drawn anew for every call.
   BatchResult batch(std::span<StagedProblem> copies, const BatchOptions& options);
-  std::optional<Fault> find_late_write() const;
+  std::optional<Fault> find_late_write();
   void finish() { process_.finish(); }
 
   double prepare_seconds() const { return prepare_seconds_; }
@@ -84,21 +83,19 @@ class GpuArm {
   // Outputs that must stay as they are until the next batch.
   struct Written {
     std::int64_t region_offset = 0;
-    std::size_t bytes = 0;
-    std::uint64_t fingerprint = 0;
+    std::span<const std::byte> memory;  // the referee's own copy
   };
 
   using Copies = std::vector<const StagedProblem*>;
-  // `redraw` is called with the index of a copy before its activations are taken.
-  BatchResult play(const Copies& copies, const BatchOptions& options,
-                   const std::function<void(std::size_t)>& redraw);
+  // Called with the index of a copy before its activations are taken, for several copies at a time.
+  using Redraw = std::function<void(std::size_t copy_index, Random& random)>;
+  BatchResult play(const Copies& copies, const BatchOptions& options, const Redraw& redraw);
   const Template& template_for(const StagedProblem& staged, OutputShape shape);
   void draw_places(const Problem& problem, int call_count);
   std::optional<Fault> bind(const Copies& copies, const GuardedRegion& region);
   // Poison and activations; keeps the activations of the calls to be looked at.
   std::vector<InspectedCall> put_values(const Copies& copies, const Template& blank,
-                                        std::span<const int> inspected,
-                                        const std::function<void(std::size_t)>& redraw);
+                                        std::span<const int> inspected, const Redraw& redraw);
   Exchange go(std::int64_t problem_id, const BatchOptions& options);
   std::optional<Fault> clock_fault(const Exchange& exchange) const;
   // The regions of these calls as they are now, one after the other.
@@ -111,7 +108,6 @@ class GpuArm {
   const SampleClock clock_;
   GpuStage& stage_;
   Random random_;
-  const std::uint64_t fingerprint_key_;
   ScratchFolder scratch_;
   gpu::DeviceBuffer output_;
   gpu::DeviceBuffer aside_;  // for the regions of the calls to be looked at
@@ -119,7 +115,9 @@ class GpuArm {
   std::map<std::int64_t, Template> templates_;
   std::map<std::int64_t, RecentTimes> batch_ns_;  // by problem, without a delay
   std::vector<Place> places_;
-  std::vector<std::byte> last_memory_;  // of the last call()
+  // Read from the device, in memory that is kept: fresh pages cost more than copying.
+  std::vector<std::vector<std::byte>> inspected_memory_;
+  std::vector<std::byte> late_memory_;
   std::optional<Written> last_;
   std::int64_t next_slot_ = 0;
   double prepare_seconds_ = 0;

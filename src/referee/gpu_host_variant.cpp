@@ -2,8 +2,20 @@
 // A variant of our own engine on a GPU, entered like anybody else.
 #include "referee/gpu_host.hpp"
 
+#include <algorithm>
+#include <thread>
+
+#include "referee/side_by_side.hpp"
+
 namespace thresher::referee {
 namespace {
+
+// Packing a group takes threads of its own, and the sandbox allows for so many in all.
+constexpr unsigned kPackingThreadsMax = 64;
+
+std::size_t groups_packed_at_a_time() {
+  return std::max(1u, kPackingThreadsMax / std::max(1u, std::thread::hardware_concurrency()));
+}
 
 class BoundVariant : public GpuBound {
  public:
@@ -16,13 +28,15 @@ class BoundVariant : public GpuBound {
 
 class PreparedVariant : public GpuPrepared {
  public:
-  PreparedVariant(const GpuEngine& engine, const Problem& problem, const std::string& variant,
-                  std::span<const GpuHostedWeights> weights)
-      : engine_(engine), plan_(engine.plan(problem, variant)), workspace_(engine.workspace(plan_)) {
-    for (const GpuHostedWeights& one : weights) {
-      weights_.push_back(problem.op == Op::kDual ? engine.pack_dual(one.host.b, one.host.b_up)
-                                                 : engine.pack(one.host.b));
-    }
+  PreparedVariant(const GpuEngine& engine, GpuPlan plan, std::span<const GpuHostedWeights> weights)
+      : engine_(engine), plan_(std::move(plan)), workspace_(engine.workspace(plan_)) {
+    std::vector<std::optional<GpuWeights>> packed(weights.size());
+    side_by_side(weights.size(), groups_packed_at_a_time(), [&](std::size_t g) {
+      const HostedWeights& from = weights[g].host;
+      packed[g] = plan_.problem().op == Op::kDual ? engine.pack_dual(from.b, from.b_up)
+                                                  : engine.pack(from.b);
+    });
+    for (std::optional<GpuWeights>& one : packed) weights_.push_back(*std::move(one));
   }
 
   std::unique_ptr<GpuBound> bind(std::span<const HostedCall> calls) override {
@@ -60,12 +74,25 @@ class GpuVariantHost : public GpuHost {
       const Support support = engine_.supports(problem, variant_);
       if (!support.ok) throw Unsupported{support.why_not};
     }
-    return std::make_unique<PreparedVariant>(engine_, problem, variant_, weights);
+    return std::make_unique<PreparedVariant>(engine_, plan_for(problem), weights);
   }
 
  private:
+  // Problems that differ in their weights alone have one plan.
+  GpuPlan plan_for(const Problem& problem) {
+    const auto same = [&](const GpuPlan& plan) {
+      const Problem& known = plan.problem();
+      return known.op == problem.op && known.activations == problem.activations &&
+             known.output == problem.output && known.groups == problem.groups;
+    };
+    const auto found = std::find_if(plans_.begin(), plans_.end(), same);
+    if (found != plans_.end()) return *found;
+    return plans_.emplace_back(engine_.plan(problem, variant_));
+  }
+
   const GpuEngine& engine_;
   const std::string variant_;
+  std::vector<GpuPlan> plans_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "referee/gpu_stage.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "assert.hpp"
 #include "referee/stage_layout.hpp"
@@ -9,7 +10,8 @@
 namespace thresher::referee {
 namespace {
 
-constexpr std::int64_t kJitterCount = 64;  // beginnings within a place
+constexpr std::int64_t kJitterCount = 64;                     // beginnings within a place
+constexpr std::size_t kComparedBytes = std::size_t{4} << 20;  // at a time: they stay in the cache
 
 // With room to begin at one of several offsets.
 std::int64_t place_bytes(const Problem& problem) {
@@ -22,14 +24,39 @@ std::int64_t tables_bytes(const GpuEntry& entry) {
          entry.rotation.call_count * table_bytes<CallRecord>(entry.problem.groups.size());
 }
 
-// What a call reads lies in one piece, as it does on the device.
-std::vector<std::byte> image_of(const Problem& problem, const Inputs& inputs) {
-  std::vector<std::byte> image(static_cast<std::size_t>(activation_bytes(problem)));
+// What a call reads lies in one piece, as it does on the device, with zeros between the buffers.
+void write_image(const Problem& problem, const Inputs& inputs, std::span<std::byte> image) {
+  std::fill(image.begin(), image.end(), std::byte{0});
   Cursor cursor(image, 0);
   walk_call(problem, inputs,
             [&](const void* data, std::size_t bytes) { return cursor.copy(data, bytes); });
-  return image;
 }
+
+std::size_t image_bytes(const Problem& problem) {
+  return static_cast<std::size_t>(activation_bytes(problem));
+}
+
+// Compares device memory with the referee's own, piece by piece.
+class DeviceCheck {
+ public:
+  explicit DeviceCheck(const gpu::DeviceBuffer& memory) : memory_(memory) {}
+
+  bool holds(std::size_t offset, std::span<const std::byte> expected) {
+    bool equal = true;
+    for (std::size_t at = 0; at < expected.size() && equal; at += kComparedBytes) {
+      const std::span<const std::byte> piece =
+          expected.subspan(at, std::min(kComparedBytes, expected.size() - at));
+      found_.resize(piece.size());
+      memory_.copy_out(found_, offset + at);
+      equal = std::memcmp(found_.data(), piece.data(), piece.size()) == 0;
+    }
+    return equal;
+  }
+
+ private:
+  const gpu::DeviceBuffer& memory_;
+  std::vector<std::byte> found_;
+};
 
 }  // namespace
 
@@ -59,22 +86,34 @@ GpuStage::GpuStage(const gpu::Device& device, Sizes sizes)
       device_(device),
       stream_(device),
       arena_(ChildAccess::kRead, static_cast<std::size_t>(sizes.weights + sizes.tables)),
-      device_memory_(device, whole_blocks(sizes.weights + sizes.activations)) {}
+      device_memory_(device, whole_blocks(sizes.weights + sizes.activations)),
+      images_(static_cast<std::size_t>(sizes.activations)) {}
 
 StagedProblem GpuStage::put(const Problem& problem, Inputs inputs) {
-  StagedProblem staged{.id = next_id_++, .problem = problem, .inputs = std::move(inputs)};
-  staged.table_offset = used_;
+  StagedProblem staged = reserve(problem);
+  staged.inputs = std::move(inputs);
+  write(staged);
+  return staged;
+}
+
+StagedProblem GpuStage::reserve(const Problem& problem) {
+  StagedProblem staged{.id = next_id_++, .problem = problem, .inputs = {}, .table_offset = used_};
+  used_ += weights_bytes(problem);
+  THRESHER_ASSERT(used_ <= sizes_.weights);
+  return staged;
+}
+
+void GpuStage::write(const StagedProblem& staged) {
   const std::span<std::byte> memory = bytes_of(arena_);
-  Cursor cursor(memory, used_ + table_bytes<GroupRecord>(problem.groups.size()));
-  put_table(memory, used_,
-            walk_weights(problem, staged.inputs, [&](const void* data, std::size_t bytes) {
+  const std::int64_t begin = staged.table_offset;
+  Cursor cursor(memory, begin + table_bytes<GroupRecord>(staged.problem.groups.size()));
+  put_table(memory, begin,
+            walk_weights(staged.problem, staged.inputs, [&](const void* data, std::size_t bytes) {
               return cursor.copy(data, bytes);
             }));
-  const auto begin = static_cast<std::size_t>(used_);
-  used_ = cursor.offset();
-  THRESHER_ASSERT(used_ <= sizes_.weights);
-  device_memory_.copy_in(memory.subspan(begin, static_cast<std::size_t>(used_) - begin), begin);
-  return staged;
+  const auto first = static_cast<std::size_t>(begin);
+  device_memory_.copy_in(memory.subspan(first, static_cast<std::size_t>(cursor.offset()) - first),
+                         first);
 }
 
 std::vector<std::int64_t> GpuStage::draw_places(const Problem& problem, int call_count,
@@ -119,35 +158,33 @@ std::int64_t GpuStage::put_batch(const StagedProblem& staged, std::span<const Gp
 }
 
 void GpuStage::put_activations(const Problem& problem, const Inputs& inputs, std::int64_t offset) {
-  images_.push_back(image_of(problem, inputs));
-  device_memory_.enqueue_copy_in(stream_, images_.back(), static_cast<std::size_t>(offset));
+  const auto place = static_cast<std::size_t>(offset - sizes_.weights);
+  const std::span<std::byte> image = std::span(images_).subspan(place, image_bytes(problem));
+  write_image(problem, inputs, image);
+  device_memory_.enqueue_copy_in(stream_, image, static_cast<std::size_t>(offset));
 }
 
-void GpuStage::sync() {
-  stream_.synchronize();
-  images_.clear();
-}
+void GpuStage::sync() { stream_.synchronize(); }
 
 bool GpuStage::call_intact(const Problem& problem, const Inputs& inputs,
                            std::int64_t offset) const {
-  const std::vector<std::byte> expected = image_of(problem, inputs);
-  std::vector<std::byte> found(expected.size());
-  device_memory_.copy_out(found, static_cast<std::size_t>(offset));
-  return found == expected;
+  std::vector<std::byte> expected(image_bytes(problem));
+  write_image(problem, inputs, expected);
+  return DeviceCheck(device_memory_).holds(static_cast<std::size_t>(offset), expected);
 }
 
 bool GpuStage::weights_intact(const StagedProblem& staged) const {
-  const std::int64_t begin =
-      staged.table_offset + table_bytes<GroupRecord>(staged.problem.groups.size());
-  Cursor shared(bytes_of(arena_), begin);
-  walk_weights(staged.problem, staged.inputs,
-               [&](const void* data, std::size_t bytes) { return shared.compare(data, bytes); });
-  std::vector<std::byte> found(static_cast<std::size_t>(shared.offset() - begin));
-  device_memory_.copy_out(found, static_cast<std::size_t>(begin));
-  Cursor device(found, 0);
-  walk_weights(staged.problem, staged.inputs,
-               [&](const void* data, std::size_t bytes) { return device.compare(data, bytes); });
-  return shared.equal() && device.equal();
+  Cursor shared(bytes_of(arena_),
+                staged.table_offset + table_bytes<GroupRecord>(staged.problem.groups.size()));
+  DeviceCheck device(device_memory_);
+  bool intact = true;
+  walk_weights(staged.problem, staged.inputs, [&](const void* data, std::size_t bytes) {
+    const std::int64_t at = shared.compare(data, bytes);
+    const std::span<const std::byte> own(static_cast<const std::byte*>(data), bytes);
+    intact = intact && device.holds(static_cast<std::size_t>(at), own);
+    return at;
+  });
+  return intact && shared.equal();
 }
 
 }  // namespace thresher::referee

@@ -42,6 +42,10 @@ class GpuStage {
   GpuStage(const gpu::Device& device, std::span<const GpuEntry> entries, Room room);
 
   StagedProblem put(const Problem& problem, Inputs inputs);
+  // In two steps: room for a problem, whose inputs are the caller's to draw, and writing its
+  // weights there, as often as they change. The latter for several problems at a time.
+  StagedProblem reserve(const Problem& problem);
+  void write(const StagedProblem& staged);
   void clear() { used_ = 0; }
 
   // Offsets for the activations of `call_count` calls, in random order.
@@ -49,7 +53,8 @@ class GpuStage {
                                         Random& random) const;
   // Puts the tables and the list of a batch into shared memory; returns the offset of the list.
   std::int64_t put_batch(const StagedProblem& staged, std::span<const GpuSeat> seats);
-  // Queues the activations of `inputs` for the device. sync() before anybody runs.
+  // Queues the activations of `inputs` for the device, those of several places at a time. sync()
+  // before anybody runs, and before a place is used again.
   void put_activations(const Problem& problem, const Inputs& inputs, std::int64_t offset);
   void sync();
 
@@ -76,7 +81,7 @@ class GpuStage {
   gpu::Stream stream_;
   Arena arena_;
   gpu::DeviceBuffer device_memory_;
-  std::vector<std::vector<std::byte>> images_;  // on their way to the device
+  std::vector<std::byte> images_;  // activations on their way to the device, by place
   std::int64_t used_ = 0;
   std::int64_t next_id_ = 0;
 };

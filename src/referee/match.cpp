@@ -136,9 +136,10 @@ class Referee {
     for (const Problem& problem : suite_.problems) samples.problems.push_back(problem.name);
     samples.slowed_truth = 1 / (1 + kSlowedShare);
     if (gpu_) note("device before timing: " + gpu_->describe_clocks());
+    Rounds rounds(contest, random_.next());
     bool out_of_time = false;
     do {
-      Round round = play_round(contest, random_.next(), deadline_);
+      Round round = rounds.play(random_.next(), deadline_);
       if (round.fault) return decide_by(*round.fault);
       out_of_time = round.out_of_time;
       if (out_of_time) break;
@@ -179,9 +180,14 @@ class Referee {
   }
 
   void note_round(const Round& round) {
-    note(fmt::format("round {}: packing took {:.1f} ms (champion) and {:.1f} ms (challenger)",
-                     record_.samples.rounds.size() + 1, 1e3 * round.champion_prepare_seconds,
-                     1e3 * round.challenger_prepare_seconds));
+    const RoundSeconds& seconds = round.seconds;
+    note(fmt::format(
+        "round {}: packing took {:.1f} ms (champion) and {:.1f} ms (challenger); {:.2f} s in all: "
+        "inputs {:.2f}, starting {:.2f}, packing {:.2f}, warming up {:.2f}, timing {:.2f}, "
+        "ending {:.2f}",
+        record_.samples.rounds.size() + 1, 1e3 * round.champion_prepare_seconds,
+        1e3 * round.challenger_prepare_seconds, seconds.all(), seconds.inputs, seconds.start,
+        seconds.prepare, seconds.warm_up, seconds.timing, seconds.end));
   }
 
   void decide_by(const Fault& fault) {

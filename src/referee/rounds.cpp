@@ -5,9 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <functional>
+#include <utility>
 
 #include "referee/course_cpu.hpp"
 #include "referee/course_gpu.hpp"
+#include "referee/side_by_side.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::referee {
@@ -39,32 +43,58 @@ std::vector<PlannedBlock> plan_blocks(const Contest& contest, Random& random) {
   return blocks;
 }
 
+// Seconds from one question to the next.
+class Laps {
+ public:
+  double next() {
+    const Clock::time_point now = Clock::now();
+    return std::chrono::duration<double>(now - std::exchange(begin_, now)).count();
+  }
+
+ private:
+  Clock::time_point begin_ = Clock::now();
+};
+
 // The course says what is run on and how a sample is taken: CpuCourse or GpuCourse.
 template <typename Course>
 class RoundPlay {
  public:
-  RoundPlay(const Contest& contest, std::uint64_t seed)
+  // `common` is what the courses of all rounds share.
+  template <typename... Common>
+  RoundPlay(const Contest& contest, std::uint64_t seed, Common&... common)
       : contest_(contest),
         random_(seed),
-        course_(contest, random_),
+        course_(contest, common..., random_),
         champion_(course_.arm(contest.champion)),
         copy_(course_.arm(contest.champion)),
         challenger_(course_.arm(contest.challenger)) {}
 
   Round play(Clock::time_point deadline) {
-    get_ready();
+    round_.seconds.inputs = laps_.next();
+    start();
+    round_.seconds.start = laps_.next();
+    prepare();
+    round_.seconds.prepare = laps_.next();
+    const auto problem_count = static_cast<int>(contest_.suite.problems.size());
+    for (int problem = 0; problem < problem_count; ++problem) warm_up(problem);
+    round_.seconds.warm_up = laps_.next();
     for (const PlannedBlock& block : plan_blocks(contest_, random_)) {
       if (round_.fault) break;
       round_.out_of_time = Clock::now() > deadline;
       if (round_.out_of_time) break;
       play_block(block);
     }
+    round_.seconds.timing = laps_.next();
     finish();
+    round_.seconds.end = laps_.next();
     return std::move(round_);
   }
 
  private:
   using Arm = typename Course::Arm;
+  using Arms = std::array<Arm*, 3>;
+
+  Arms all_arms() { return {&champion_, &copy_, &challenger_}; }
 
   // A fault of the challenger ends the round, one of the champion the match.
   void hold(Arm& arm, std::optional<Fault> fault) {
@@ -75,18 +105,24 @@ class RoundPlay {
     round_.fault = std::move(fault);
   }
 
-  void get_ready() {
-    // In random order: whoever packs first may find the better memory.
-    std::array<Arm*, 3> arms = {&champion_, &copy_, &challenger_};
+  // All at a time: most of it is waiting for a device, or for somebody's packages to load.
+  void start() {
+    const Arms arms = all_arms();
+    std::array<std::optional<Fault>, std::tuple_size_v<Arms>> faults;
+    side_by_side(arms.size(), arms.size(), [&](std::size_t i) { faults[i] = arms[i]->start(); });
+    for (std::size_t i = 0; i < arms.size(); ++i) hold(*arms[i], std::move(faults[i]));
+  }
+
+  // One after the other, because packing is timed, in random order: whoever packs first may find
+  // the better memory.
+  void prepare() {
+    Arms arms = all_arms();
     for (std::size_t i = arms.size(); i > 1; --i) std::swap(arms[i - 1], arms[random_.below(i)]);
     for (Arm* arm : arms) {
-      hold(*arm, arm->start());
       if (!round_.fault) hold(*arm, course_.prepare(*arm));
     }
     round_.champion_prepare_seconds = champion_.prepare_seconds();
     round_.challenger_prepare_seconds = challenger_.prepare_seconds();
-    const auto problem_count = static_cast<int>(contest_.suite.problems.size());
-    for (int problem = 0; problem < problem_count; ++problem) warm_up(problem);
   }
 
   void warm_up(int problem_index) {
@@ -136,15 +172,17 @@ class RoundPlay {
   }
 
   void finish() {
-    for (Arm* arm : {&champion_, &copy_, &challenger_}) {
-      hold(*arm, arm->find_late_write());
-      arm->finish();
-    }
-    if (!course_.weights_intact()) {
-      hold(challenger_, invalid(check::kInputs, "weights were changed"));
-    }
+    const Arms arms = all_arms();
+    for (Arm* arm : arms) hold(*arm, arm->find_late_write());
+    // What a process changes while it ends has no call to spoil any more.
+    bool intact = true;
+    std::vector<std::function<void()>> tasks{[&] { intact = course_.weights_intact(); }};
+    for (Arm* arm : arms) tasks.emplace_back([arm] { arm->finish(); });
+    side_by_side(tasks.size(), tasks.size(), [&](std::size_t i) { tasks[i](); });
+    if (!intact) hold(challenger_, invalid(check::kInputs, "weights were changed"));
   }
 
+  Laps laps_;  // from the beginning of the round
   const Contest& contest_;
   Random random_;
   Course course_;
@@ -156,9 +194,16 @@ class RoundPlay {
 
 }  // namespace
 
-Round play_round(const Contest& contest, std::uint64_t seed, Clock::time_point deadline) {
-  if (contest.gpu != nullptr) return RoundPlay<GpuCourse>(contest, seed).play(deadline);
-  return RoundPlay<CpuCourse>(contest, seed).play(deadline);
+Rounds::Rounds(const Contest& contest, std::uint64_t seed) : contest_(contest) {
+  Random random(seed);
+  if (contest.gpu != nullptr) copies_ = GpuCourse::copies_for(contest, random);
+}
+
+Rounds::~Rounds() = default;
+
+Round Rounds::play(std::uint64_t seed, Clock::time_point deadline) {
+  if (copies_) return RoundPlay<GpuCourse>(contest_, seed, *copies_).play(deadline);
+  return RoundPlay<CpuCourse>(contest_, seed).play(deadline);
 }
 
 }  // namespace thresher::referee

@@ -95,8 +95,11 @@ void serve(const Job& job) {
   }
   answer({.kind = ReplyKind::kHello, .version = kProtocolVersion});
   while (const std::optional<Request> request = read_request(reader)) {
-    if (!do_as_asked(*worker, *request)) return;
+    if (!do_as_asked(*worker, *request)) break;
   }
+  // The process ends here, and with it what it has on a device: giving that back piece by piece
+  // takes longer.
+  if (job.backend == Backend::kGpu) static_cast<void>(worker.release());
 }
 
 }  // namespace thresher::referee

@@ -64,7 +64,7 @@ TEST(EmulatedEngine, SaysForWhichVariantsItHasNoKernel) {
 TEST(EmulatedEngine, SaysWhatTheDeviceWouldSay) {
   const Problem problem = make_problem({4}, 64, 64);
   EXPECT_EQ(why_not(problem, "gpu_sm90:tokens=256,stages=8"),
-            "a block would need 299152 bytes of shared memory and may have 232448");
+            "a block would need 300192 bytes of shared memory and may have 232448");
   EXPECT_THROW(EmulatedEngine().supports(problem, "gpu_sm90:tokens=7"), Error);
   EXPECT_THROW(EmulatedEngine().supports(make_problem({4}, 64, 40), "gpu_sm90"), Error);
 }

@@ -136,6 +136,18 @@ TEST(Warp, ExchangesValues) {
   }
 }
 
+TEST(Warp, VotesAndAgrees) {
+  launch(block_of(64), [] {
+    const u32 lane = static_cast<u32>(hw::lane_index());
+    EXPECT_EQ(hw::ballot(lane % 3 == 0), 0x49249249u);
+    EXPECT_EQ(hw::count_bits(hw::ballot(lane < 7)), 7);
+    EXPECT_EQ(hw::uniform(41u + static_cast<u32>(hw::warp_index())),
+              41u + static_cast<u32>(hw::warp_index()));
+  });
+  EXPECT_FAULT(
+      block_of(32), [] { hw::uniform(hw::lane_index() == 5 ? 1 : 0); }, "says uniform with 1");
+}
+
 TEST(Warp, ElectsOneLaneAndAlwaysTheSame) {
   std::set<int> lanes;
   for (int seed = 0; seed < kSeeds; ++seed) {

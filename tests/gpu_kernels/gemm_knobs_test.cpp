@@ -81,30 +81,42 @@ TEST(GemmKnobs, WithoutSpecialisation) {
       .tokens = 16, .consumer_warpgroups = 1, .stages = 3, .specialised = false}>();
 }
 
-TEST(GemmKnobs, StagedStoreOfFloats) {
-  constexpr GemmKnobs kKnobs{.tokens = 24, .store = Store::kStaged};
-  expect_right<kKnobs>();  // element by element
-  expect_right<kKnobs>({.m = kRagged, .n = 132, .k = 80}, {.stride_padding = 0});  // bulk copies
+// Where rows do not lie on 16 bytes they are stored element by element, and elsewhere as `kStore`
+// says.
+template <Store kStore>
+void expect_staged_floats_right() {
+  constexpr GemmKnobs kKnobs{.tokens = 24, .store = kStore};
+  expect_right<kKnobs>();
+  expect_right<kKnobs>({.m = kRagged, .n = 132, .k = 80}, {.stride_padding = 0});
 }
 
-TEST(GemmKnobs, StagedStoreOfHalves) {
-  constexpr GemmKnobs kKnobs{.tokens = 24, .store = Store::kStaged};
+template <Store kStore>
+void expect_staged_halves_right() {
+  constexpr GemmKnobs kKnobs{.tokens = 24, .store = kStore};
   expect_right<kKnobs, Op::kGemm, OutputType::kFp16>();
   expect_right<kKnobs, Op::kGemm, OutputType::kFp16>({.m = kRagged, .n = 136, .k = 80},
                                                      {.stride_padding = 8});
-  constexpr GemmKnobs kTwoUnits{.tokens = 16, .weight_rows = 256, .store = Store::kStaged};
+  constexpr GemmKnobs kTwoUnits{.tokens = 16, .weight_rows = 256, .store = kStore};
   expect_right<kTwoUnits, Op::kGemm, OutputType::kBf16>({.m = kRagged, .n = 264, .k = 80},
                                                         {.stride_padding = 8});
 }
 
-TEST(GemmKnobs, StagedStoreOfADual) {
-  constexpr GemmKnobs kKnobs{.tokens = 24, .store = Store::kStaged};
+template <Store kStore>
+void expect_staged_dual_right() {
+  constexpr GemmKnobs kKnobs{.tokens = 24, .store = kStore};
   expect_right<kKnobs, Op::kDual, OutputType::kBf16>();
   expect_right<kKnobs, Op::kDual, OutputType::kBf16>({.m = kRagged, .n = 72, .k = 80},
                                                      {.stride_padding = 8});
   expect_right<kKnobs, Op::kDual, OutputType::kFp32>({.m = kRagged, .n = 68, .k = 80},
                                                      {.stride_padding = 0});
 }
+
+TEST(GemmKnobs, StagedStoreOfFloats) { expect_staged_floats_right<Store::kStaged>(); }
+TEST(GemmKnobs, StagedStoreOfHalves) { expect_staged_halves_right<Store::kStaged>(); }
+TEST(GemmKnobs, StagedStoreOfADual) { expect_staged_dual_right<Store::kStaged>(); }
+TEST(GemmKnobs, VectorStoreOfFloats) { expect_staged_floats_right<Store::kVectors>(); }
+TEST(GemmKnobs, VectorStoreOfHalves) { expect_staged_halves_right<Store::kVectors>(); }
+TEST(GemmKnobs, VectorStoreOfADual) { expect_staged_dual_right<Store::kVectors>(); }
 
 TEST(GemmKnobs, SplitK) {
   expect_right<GemmKnobs{.tokens = 16, .split_k = 2}>();

@@ -57,6 +57,27 @@ TEST(GemmShapes, RaggedAndEmptyGroups) {
   }
 }
 
+// More groups than a warp looks at together, and more than the book has entries.
+TEST(GemmShapes, ManyGroups) {
+  constexpr GemmKnobs kBalanced{.tokens = 16, .stages = 3, .schedule = Schedule::kBalanced};
+  constexpr GemmKnobs kPerGroup{.tokens = 16, .stages = 3, .launches = Launches::kPerGroup};
+  constexpr ActivationType kNvfp4 = ActivationType::kNvfp4;
+  for (const int count : {33, 64, 65, 150}) {
+    std::vector<std::int64_t> m;
+    for (int i = 0; i < count; ++i) m.push_back(i % 5 == 0 ? 0 : i % 7 == 0 ? 18 : i % 3);
+    SCOPED_TRACE(count);
+    KernelScene scene(make_problem(m, 8, 80), {});
+    scene.run(kKnobs, kernels_for<kKnobs, Op::kGemm, kNvfp4, OutputType::kFp32>());
+    expect_conforming(scene);
+    KernelScene balanced(make_problem(m, 8, 80), {});
+    balanced.run(kBalanced, kernels_for<kBalanced, Op::kGemm, kNvfp4, OutputType::kFp32>());
+    expect_conforming(balanced);
+  }
+  KernelScene per_group(make_problem(std::vector<std::int64_t>(70, 2), 8, 16), {});
+  per_group.run(kPerGroup, kernels_for<kPerGroup, Op::kGemm, kNvfp4, OutputType::kFp32>());
+  expect_conforming(per_group);
+}
+
 TEST(GemmShapes, GroupsOfDifferentNAndK) {
   Problem problem = make_problem({}, 0, 0);
   problem.groups = {{.m = 5, .n = 130, .k = 80},

@@ -39,13 +39,13 @@ TEST(HopperCompile, NoSpillsAndNoNotes) {
   for (const GemmKnobs& knobs :
        {GemmKnobs{}, GemmKnobs{.kind = GemmKind::kPlain}, GemmKnobs{.tokens = 16, .stages = 6},
         GemmKnobs{.tokens = 256, .stages = 3}, GemmKnobs{.specialised = false},
-        GemmKnobs{.store = Store::kStaged}, GemmKnobs{.stages = 7, .store = Store::kStaged},
+        GemmKnobs{.store = Store::kStaged}, GemmKnobs{.stages = 7, .store = Store::kVectors},
         GemmKnobs{.widths = Widths::kFixed}, GemmKnobs{.schedule = Schedule::kBalanced},
         GemmKnobs{.tokens = 16, .weight_rows = 256, .stages = 8},
         GemmKnobs{.weight_rows = 256,
         .stages = 6,
         .fragment_steps = 2,
-        .store = Store::kStaged,
+        .store = Store::kVectors,
         .schedule = Schedule::kBalanced}}) {
     for (const Op op : {Op::kGemm, Op::kDual}) {
       const GemmPlan plan = plan_for(knobs, op);

@@ -46,7 +46,25 @@ TEST(Silu, HasTheBitsOfTheCpuBackend) {
   }
 }
 
+TEST(Silu, DividesAsIeeeSays) {
+  u32 state = 7;
+  const auto random = [&] { return state = state * 1664525u + 1013904223u; };
+  for (int repeat = 0; repeat < 2000000; ++repeat) {
+    const float d = std::bit_cast<float>(0x3f800000u | random() >> 9);
+    const float n = std::bit_cast<float>(random());
+    const float expected = n / d;
+    if (std::isnan(n) || std::abs(expected) < std::numeric_limits<float>::min()) continue;
+    ASSERT_EQ(divide(n, d), expected) << n << " / " << d;
+  }
+  for (int repeat = 0; repeat < 100000; ++repeat) {
+    const float n = std::bit_cast<float>(random() & 0x80ffffffu);  // subnormal quotients
+    ASSERT_EQ(divide(n, 2.0f), n / 2.0f) << n;
+  }
+}
+
 TEST(Silu, OfSpecialValues) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(silu(kInfinity), kInfinity);
   EXPECT_EQ(silu(0.0f), 0.0f);
   EXPECT_EQ(silu(1e30f), 1e30f);
   EXPECT_EQ(silu(-1e30f), 0.0f);

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "gpu/fake_driver.hpp"
 #include "support/scene.hpp"
 
@@ -102,6 +104,42 @@ TEST_F(GpuArmTest, EveryCallHasItsOwnRegionAndPoison) {
   // again when they are put aside.
   arm.batch(copies_, {.call_count = 4});
   EXPECT_EQ(fake_.calls_of("cuMemcpyDtoDAsync"), 4 + 2);
+}
+
+TEST_F(GpuArmTest, ActivationsAreNewInEveryCallAndKeptForTheOracle) {
+  put_copies();
+  GpuArm arm = start(obedient(""));
+  ASSERT_FALSE(arm.start());
+  std::vector<std::vector<std::uint8_t>> seen{copies_[1].inputs.groups[2].a.codes};
+  for (int i = 0; i < 3; ++i) {
+    const BatchResult batch = arm.batch(copies_, {.call_count = 4});
+    ASSERT_EQ(batch.inspected.size(), 2u);
+    // The last call has the last activations of its copy.
+    const std::vector<std::uint8_t>& last = batch.inspected[1].activations.groups[2].a.codes;
+    EXPECT_EQ(last, copies_[1].inputs.groups[2].a.codes);
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), last), 0);
+    seen.push_back(last);
+  }
+}
+
+TEST_F(GpuArmTest, LateWritesAreFoundAfterLargerAndSmallerOutputs) {
+  const Problem larger = make_problem({40, 30}, 9, 48);
+  const std::vector<GpuEntry> entries{{problem_, {1, 2}}, {larger, {1, 2}}};
+  GpuStage stage(device_, entries, Room::kForAll);
+  std::vector<StagedProblem> staged;
+  for (const GpuEntry& entry : entries) {
+    staged.push_back(
+        stage.put(entry.problem, make_inputs(entry.problem, InputFamily::kNatural, 1)));
+  }
+  const Job job{.kind = JobKind::kCommand, .command = {"sh", "-c", obedient("")}, .folder = "/"};
+  GpuArm arm(job, stage, entries, {.program = THRESHER_BINARY_DIR "/thresher"}, 7);
+  ASSERT_FALSE(arm.start());
+  for (const int index : {0, 1, 0, 1}) {
+    EXPECT_EQ(arm.call(staged[static_cast<std::size_t>(index)]).fault->check, check::kPoison);
+    EXPECT_FALSE(arm.find_late_write());
+  }
+  arm.output().fill(std::byte{0});
+  EXPECT_EQ(arm.find_late_write()->check, check::kLateWrite);
 }
 
 TEST_F(GpuArmTest, AContestantMaySayWhyNot) {

@@ -113,6 +113,32 @@ TEST_F(GpuStageTest, NoticesChangesInEitherMemory) {
   EXPECT_FALSE(stage.call_intact(problem_, staged.inputs, place));
 }
 
+TEST_F(GpuStageTest, WeightsCanBeWrittenAgain) {
+  GpuStage stage = stage_of();
+  StagedProblem staged = stage.reserve(problem_);
+  EXPECT_EQ(stage.reserve(problem_).id, staged.id + 1);
+  for (const std::uint64_t seed : {1, 2}) {
+    staged.inputs = make_inputs(problem_, InputFamily::kNatural, seed);
+    EXPECT_FALSE(stage.weights_intact(staged));
+    stage.write(staged);
+    EXPECT_TRUE(stage.weights_intact(staged));
+  }
+}
+
+// Groups of other sizes leave other gaps between the buffers at the same place.
+TEST_F(GpuStageTest, ActivationsOfAnotherProblemAtTheSamePlaceAreNoChange) {
+  const Problem other = make_problem({5, 3, 1}, 7, 80);
+  const std::vector<GpuEntry> entries{{problem_, {1, 1}}, {other, {1, 1}}};
+  GpuStage stage(device_, entries, Room::kForAll);
+  const std::int64_t place = stage.draw_places(other, 1, random_)[0];
+  for (const Problem* problem : {&other, &problem_, &other}) {
+    const Inputs inputs = make_inputs(*problem, InputFamily::kFull, 1);
+    stage.put_activations(*problem, inputs, place);
+    stage.sync();
+    EXPECT_TRUE(stage.call_intact(*problem, inputs, place));
+  }
+}
+
 TEST_F(GpuStageTest, SharesWholeBlocksOnly) {
   EXPECT_EQ(whole_blocks(0), std::size_t{2} << 20);
   EXPECT_EQ(whole_blocks(2 << 20), std::size_t{2} << 20);

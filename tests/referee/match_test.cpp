@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "quick_match.hpp"
 #include "referee/fault.hpp"
 #include "thresher/error.hpp"
@@ -60,7 +62,11 @@ TEST(Judge, TimesWhoPassesTheGates) {
   }
   EXPECT_NE(record.seed, 0u);
   EXPECT_NE(record.champion_hash, record.challenger_hash);
-  EXPECT_FALSE(record.log.empty());
+  // Where the time of each round went.
+  const auto speaks_of_time = [](const std::string& line) {
+    return line.find(" s in all: inputs ") != std::string::npos;
+  };
+  EXPECT_EQ(std::count_if(record.log.begin(), record.log.end(), speaks_of_time), 2);
 }
 
 TEST(Judge, WarmMatchesRunToo) {

@@ -7,6 +7,7 @@
 // threads, four warps) must say the word, in the same order, with no thread of it gone.
 #pragma once
 
+#include <bit>
 #include <concepts>
 
 #include "gpu/hw/emulated_mma.hpp"
@@ -34,8 +35,11 @@ void arrive_named(int id, int threads);
 void sync_warp();
 u32 shuffle(u32 value, int lane);
 u32 shuffle_xor(u32 value, int mask);
+u32 ballot(bool yes);  // bit i: whether lane i says yes
+inline int count_bits(u32 value) { return std::popcount(value); }
 u32 broadcast(u32 value);  // lane 0's
 int broadcast(int value);
+u32 uniform(u32 value);  // which all lanes have
 bool elect_one();  // true in one lane, always the same one; which one is the hardware's choice
 
 // What one access carries; its address is a multiple of its size.

@@ -41,6 +41,7 @@ inline u32 multiply_bf16x2(u32 a, u32 b) {
 }
 
 inline float fma(float a, float b, float c) { return std::fma(a, b, c); }
+inline float reciprocal(float x) { return 1.0f / x; }
 inline float bits_to_float(u32 bits) { return std::bit_cast<float>(bits); }
 inline u32 float_to_bits(float value) { return std::bit_cast<u32>(value); }
 

@@ -54,6 +54,13 @@ THRESHER_DEVICE float bf16_high(u32 pair) { return bits_to_float(pair & 0xffff00
 
 THRESHER_DEVICE float fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 
+// 1 / x within 1 ulp, for x from 1 to 2.
+THRESHER_DEVICE float reciprocal(float x) {
+  float result;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
 // Spelt as moves of halves, the compiler makes them part of the multiplication that follows.
 THRESHER_DEVICE u32 low_in_both(u32 pair) {
   u32 result;

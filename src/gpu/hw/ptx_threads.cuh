@@ -41,9 +41,33 @@ THRESHER_DEVICE u32 shuffle_xor(u32 value, int mask) {
   return result;
 }
 
+// Bit i: whether lane i says yes.
+THRESHER_DEVICE u32 ballot(bool yes) {
+  u32 result;
+  asm volatile(
+      "{\n"
+      ".reg .pred p;\n"
+      "setp.ne.u32 p, %1, 0;\n"
+      "vote.sync.ballot.b32 %0, p, 0xffffffff;\n"
+      "}"
+      : "=r"(result)
+      : "r"(yes ? 1u : 0u));
+  return result;
+}
+
+THRESHER_DEVICE int count_bits(u32 value) { return __popc(value); }
+
 THRESHER_DEVICE u32 broadcast(u32 value) { return shuffle(value, 0); }
 THRESHER_DEVICE int broadcast(int value) {
   return static_cast<int>(shuffle(static_cast<u32>(value), 0));
+}
+
+// A value that all lanes have, in a way that tells the compiler so: what depends on it need not
+// reckon with lanes that go different ways.
+THRESHER_DEVICE u32 uniform(u32 value) {
+  u32 result;
+  asm volatile("redux.sync.or.b32 %0, %1, 0xffffffff;" : "=r"(result) : "r"(value));
+  return result;
 }
 
 THRESHER_DEVICE bool elect_one() {

@@ -17,8 +17,8 @@
 #include "gpu/hw/hw.cuh"
 #include "gpu/kernels/gemm_args.hpp"
 #include "gpu/kernels/gemm_config.hpp"
-#include "gpu/kernels/group_walk.cuh"
 #include "gpu/kernels/image_config.hpp"
+#include "gpu/kernels/image_tasks.cuh"
 
 namespace thresher::gpu {
 
@@ -93,60 +93,54 @@ struct ChunkOf<ActivationType::kNvfp4> {
 
 // One task: `chunk` is the thread's along k, `first` the first of the task's columns in the group.
 template <ImageConfig kConfig>
-THRESHER_DEVICE void make_chunks(u8* images, const GroupWalk<kConfig.cut>& group,
-                                 const ActivationRows& rows, u32 first, u32 chunk) {
+THRESHER_DEVICE void make_chunks(const ImageArgs& args, const ImageGroup& group, u32 first,
+                                 u32 chunk) {
   using Chunk = typename ChunkOf<kConfig.activations>::Type;
   constexpr u32 kTokens = kImageTaskTokens;
   constexpr u32 kChunksPerTile = kImageRowBytes / 16;
+  const ActivationRows rows(args.table.entries[group.index]);
+  const u64 first_row = args.table.rows_follow != 0 ? group.first_token : 0;
   const u32 chunks_per_row = group.k / 8;
   Chunk loaded[kTokens] = {};
   THRESHER_UNROLL
   for (u32 i = 0; i < kTokens; ++i) {
     if (first + i >= group.token_count || chunk >= chunks_per_row) continue;
-    const u64 row = group.row_offset() + first + i;
-    loaded[i] = Chunk::load(rows, row * chunks_per_row + chunk);
+    loaded[i] = Chunk::load(rows, (first_row + first + i) * chunks_per_row + chunk);
   }
 
-  const TokenTiles& tiles = group.tiles;
-  const u32 last_tile = tiles.count - 1;
-  const u32 tile = first / tiles.width < last_tile ? first / tiles.width : last_tile;
-  const u32 first_row = first - tiles.first_token(tile);
-  u8* image = images + group.tile_image_byte(tiles.first_token(tile)) +
-              static_cast<u64>(chunk / kChunksPerTile) * image_bytes(tiles.width_of(tile));
+  const TokenTiles tiles = cut_tokens(kConfig.cut, group.token_count);
+  const u32 tile = tiles.tile_of(first);
+  const u32 tile_first = tiles.first_token(tile);
+  const u64 image_row = group.first_image_row + u64{tile_first} * group.k_tile_count() +
+                        u64{chunk / kChunksPerTile} * tiles.width_of(tile) + (first - tile_first);
   THRESHER_UNROLL
   for (u32 i = 0; i < kTokens; ++i) {
-    const u32 row = first_row + i;
-    const u32 place = (chunk % kChunksPerTile) ^ (row % 8);
-    hw::store_global(reinterpret_cast<U32x4*>(image + row * kImageRowBytes + place * 16),
-                     loaded[i].values());
+    const u32 place = (chunk % kChunksPerTile) ^ ((first - tile_first + i) % 8);
+    hw::store_global(
+        reinterpret_cast<U32x4*>(args.images + (image_row + i) * kImageRowBytes + place * 16),
+        loaded[i].values());
   }
 }
 
-// Tasks are numbered by group, tokens and stretch of k, and dealt out to the warps in turn.
+// Tasks are dealt out to the warps in turn.
 template <ImageConfig kConfig>
 THRESHER_DEVICE void image_kernel(const ImageArgs& args) {
   hw::wait_for_previous_kernel();
   hw::start_next_kernel();
-  touch_groups(args.table, args.group_count);
 
   const u32 warps_per_block = static_cast<u32>(hw::thread_count() / hw::kWarpThreads);
   const u32 warp_count = warps_per_block * static_cast<u32>(hw::block_count());
   u32 task = static_cast<u32>(hw::block_index()) * warps_per_block + hw::warp_index();
-  u32 group_begin = 0;
-  GroupWalk<kConfig.cut> group(args.table);
-  for (; group.index < args.group_count; group.next()) {
-    group.read();
-    const ActivationRows rows(group.entry());
-    const u32 stretches = divide_up(group.k_tile_count * kTileK, kImageTaskK);
-    const u32 group_end = group_begin + group.tiles.column_count() / kImageTaskTokens * stretches;
-    for (; task < group_end; task += warp_count) {
-      const u32 tokens = (task - group_begin) / stretches;
-      const u32 stretch = (task - group_begin) % stretches;
-      const u32 chunk = stretch * hw::kWarpThreads + hw::lane_index();
-      if (chunk >= group.k_tile_count * (kTileK / 8)) continue;
-      make_chunks<kConfig>(args.images, group, rows, tokens * kImageTaskTokens, chunk);
+  ImageTasks<kConfig.cut> tasks(args.table, args.group_count);
+  ImageGroup group;
+  for (u32 in_group = 0; tasks.find(task, group, in_group); task += warp_count) {
+    const u32 stretches = group.stretches();
+    const u32 tokens = in_group / stretches;
+    const u32 chunk = in_group % stretches * hw::kWarpThreads + hw::lane_index();
+    if (chunk < group.k_tile_count() * (kTileK / 8)) {
+      make_chunks<kConfig>(args, group, tokens * kImageTaskTokens, chunk);
     }
-    group_begin = group_end;
+    hw::sync_warp();
   }
 }
 

@@ -21,6 +21,7 @@
 #include "gpu/kernels/split_sums.cuh"
 #include "gpu/kernels/stage_ring.cuh"
 #include "gpu/kernels/store_direct.cuh"
+#include "gpu/kernels/store_dual.cuh"
 #include "gpu/kernels/store_staged.cuh"
 #include "gpu/kernels/tile_walk.cuh"
 
@@ -31,8 +32,12 @@ struct StoreOf {
   using Type = StoreDirect<kConfig>;
 };
 template <GemmConfig kConfig>
-requires(kConfig.store == Store::kStaged) struct StoreOf<kConfig> {
+requires(kConfig.store != Store::kDirect && !stages_pairs(kConfig)) struct StoreOf<kConfig> {
   using Type = StoreStaged<kConfig>;
+};
+template <GemmConfig kConfig>
+requires(stages_pairs(kConfig)) struct StoreOf<kConfig> {
+  using Type = StoreDual<kConfig>;
 };
 
 // A consumer warpgroup: all tiles of the block, from the first stage to the last store.
@@ -41,10 +46,19 @@ class Consumer {
  public:
   THRESHER_DEVICE Consumer(const GemmArgs& args, const StageRing<kConfig>& ring,
                            const AfterRelease& after_release)
-      : args_(args), ring_(ring), after_release_(after_release), multiply_(ring), walk_(args) {}
+      : args_(args),
+        ring_(ring),
+        after_release_(after_release),
+        multiply_(ring),
+        walk_(args, ring.book()) {}
 
   THRESHER_DEVICE void run() {
-    while (walk_.next()) compute_tile<kCut.narrowest()>(hw::broadcast(walk_.tile().width));
+    // The first tile is found while the kernel before still runs.
+    bool has_tile = walk_.next();
+    hw::wait_for_previous_kernel();
+    for (; has_tile; has_tile = walk_.next()) {
+      compute_tile<kCut.narrowest()>(hw::broadcast(walk_.tile().width));
+    }
     StoreTile::finish();
   }
 
@@ -70,6 +84,11 @@ class Consumer {
     if (has_parts(kConfig) && tile.part_count > 1) {
       if (!SplitSums<kConfig>(args_, ring_).template gather<kWidth>(tile, sums)) return;
     }
+    if constexpr (has_parts(kConfig)) {
+      // Or the compiler begins to finish sums while parts are still being added, and spills.
+      THRESHER_UNROLL
+      for (int unit = 0; unit < units_per_warpgroup(kConfig); ++unit) hw::keep(sums[unit]);
+    }
     const TileOutput<kConfig> output(args_, tile, walk_.group());
     StoreTile(ring_.base).template store<kWidth>(output, sums);
   }
@@ -78,7 +97,7 @@ class Consumer {
   const StageRing<kConfig>& ring_;
   const AfterRelease& after_release_;
   Multiply<kConfig> multiply_;
-  WalkOf<kConfig> walk_;
+  WalkOf<kConfig, Walker::kWarp> walk_;
 };
 
 template <GemmConfig kConfig, typename AfterRelease>
@@ -107,7 +126,6 @@ THRESHER_DEVICE void run_specialised(const GemmArgs& args, const StageRing<kConf
     produce<kConfig>(args, ring);
   } else {
     if constexpr (kConsumerRegisters > 0) hw::registers_grow<kConsumerRegisters>();
-    hw::wait_for_previous_kernel();
     consume<kConfig>(args, ring, [] {});
   }
 }
@@ -122,14 +140,14 @@ THRESHER_DEVICE void run_unspecialised(const GemmArgs& args, const StageRing<kCo
   };
   if (hw::thread_index() == 0) loader.start();
   hw::sync_warp();
-  hw::wait_for_previous_kernel();
   consume<kConfig>(args, ring, refill);
 }
 
 template <GemmConfig kConfig>
 THRESHER_DEVICE void gemm_kernel(const GemmArgs& args) {
   const StageRing<kConfig> ring(hw::shared_base());
-  touch_groups(args.table, args.first_group + args.group_count);
+  constexpr int kBookWarp = thread_count(kConfig) / hw::kWarpThreads - 1;  // not that of thread 0
+  if (hw::warp_index() == kBookWarp) write_book<kConfig>(ring.book(), args);
   ring.init();
   if constexpr (kConfig.specialised) {
     run_specialised<kConfig>(args, ring);

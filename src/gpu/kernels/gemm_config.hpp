@@ -17,8 +17,9 @@ enum class OutputType : u8 { kFp16, kBf16, kFp32 };
 enum class Product : u8 { kGemm, kDual, kGatePass, kUpPass };
 
 // How results reach C: element by element from registers, or transposed in shared memory and then
-// row by row, as bulk copies where the alignment of C allows them.
-enum class Store : u8 { kDirect, kStaged };
+// row by row. Where the alignment of C allows it, rows go as bulk copies (kStaged) or as 16 bytes
+// per thread (kVectors).
+enum class Store : u8 { kDirect, kStaged, kVectors };
 
 // Which part of the work a block takes: whole tiles in turn (or parts of them, split_k), or an
 // equal stretch of all k tiles, whose ends may lie inside a tile.
@@ -128,6 +129,11 @@ THRESHER_DEVICE constexpr u32 image_bytes(int width) {
   return static_cast<u32>(width) * kImageRowBytes;
 }
 
+// The book of groups (group_book.cuh): entries, and one more for what concerns the launch.
+inline constexpr u32 kBookEntries = 64;
+inline constexpr u32 kBookEntryBytes = 16;
+inline constexpr u32 kBookBytes = (kBookEntries + 1) * kBookEntryBytes;
+
 // Shared memory of a block, as offsets from its base.
 struct SharedLayout {
   u32 images = 0;  // by stage; multiples of 1024, as the swizzle wants it
@@ -138,12 +144,25 @@ struct SharedLayout {
   u32 staging_warpgroup_bytes = 0;
   u32 full = 0;   // by stage: barriers that the loads complete
   u32 empty = 0;  // by stage: barriers that the consumers' warps complete
+  u32 book = 0;
   u32 flags = 0;  // by warpgroup: one word to tell all its threads something
   u32 bytes = 0;
 };
 
-// Matrix stores write four 8 x 8 matrices at a time, so the staging rows are rounded up to that.
+// Whether a tile may be computed in parts.
+THRESHER_DEVICE constexpr bool has_parts(const GemmConfig& config) {
+  return config.split_k > 1 || config.schedule == Schedule::kBalanced;
+}
+
+// Whether sums are staged as pairs of floats (store_dual.cuh) and not as values of C.
+THRESHER_DEVICE constexpr bool stages_pairs(const GemmConfig& config) {
+  return config.product == Product::kDual && config.store == Store::kVectors;
+}
+
+// Tokens that are staged at a time. Pairs take much room, so a few of them. Matrix stores write
+// four 8 x 8 matrices at a time, so values take a multiple of that.
 THRESHER_DEVICE constexpr int staging_rows(const GemmConfig& config) {
+  if (stages_pairs(config)) return config.tokens < 32 ? config.tokens : 32;
   const int granule = config.product == Product::kDual ? 32 : 16;
   return (config.tokens + granule - 1) / granule * granule;
 }
@@ -155,30 +174,28 @@ THRESHER_DEVICE constexpr SharedLayout shared_layout(const GemmConfig& config) {
   layout.weight_stage_bytes = static_cast<u32>(config.weight_rows / kTileRows * kTileBytes);
   layout.weights = stages * image_bytes(config.tokens);
   layout.staging = layout.weights + stages * layout.weight_stage_bytes;
-  if (config.store == Store::kStaged) {
+  if (config.store != Store::kDirect) {
     // 16 bytes more per row spread the rows over the banks.
     const int columns = units_per_warpgroup(config) * columns_per_unit(config.product);
-    layout.staging_row_bytes = static_cast<u32>(columns * element_bytes(stored_type(config))) + 16;
+    const int bytes = stages_pairs(config) ? 8 : element_bytes(stored_type(config));
+    layout.staging_row_bytes = static_cast<u32>(columns * bytes) + 16;
     layout.staging_warpgroup_bytes =
         static_cast<u32>(staging_rows(config)) * layout.staging_row_bytes;
   }
   layout.full = layout.staging + warpgroups * layout.staging_warpgroup_bytes;
   layout.empty = layout.full + 8 * stages;
-  layout.flags = layout.empty + 8 * stages;
+  layout.book = round_up(layout.empty + 8 * stages, 16);
+  layout.flags = layout.book + kBookBytes;
   layout.bytes = round_up(layout.flags + 4 * warpgroups, 16);
   return layout;
 }
 
 // What a k tile takes of a block's time, in units of 8 columns: its MMAs, and what loading and
-// decoding its weights takes whatever the width, fitted to times on an H200. A balanced schedule
-// counts in it.
+// decoding its weights takes whatever the width, fitted to times on an H200; and what finishing a
+// tile takes. A balanced schedule counts in it.
 inline constexpr u32 kDecodeCost = 10;
+inline constexpr u32 kFinishCost = 80;
 THRESHER_DEVICE constexpr u32 k_tile_cost(u32 width) { return width / 8 + kDecodeCost; }
-
-// Whether a tile may be computed in parts.
-THRESHER_DEVICE constexpr bool has_parts(const GemmConfig& config) {
-  return config.split_k > 1 || config.schedule == Schedule::kBalanced;
-}
 
 // Floats that one part of one tile, the widest, takes in the workspace.
 THRESHER_DEVICE constexpr u64 partial_elements(const GemmConfig& config) {
@@ -199,9 +216,13 @@ THRESHER_DEVICE constexpr GemmConfig plain_config(const GemmConfig& config) {
           .specialised = false};
 }
 
-THRESHER_DEVICE constexpr u32 plain_shared_bytes(const GemmConfig& config) {
+// Tokens and weights of a k tile, and behind them the book.
+THRESHER_DEVICE constexpr u32 plain_book_byte(const GemmConfig& config) {
   return image_bytes(config.tokens) +
          static_cast<u32>(units_per_warpgroup(config) * kSubTileRows) * kImageRowBytes;
+}
+THRESHER_DEVICE constexpr u32 plain_shared_bytes(const GemmConfig& config) {
+  return plain_book_byte(config) + kBookBytes;
 }
 
 }  // namespace thresher::gpu

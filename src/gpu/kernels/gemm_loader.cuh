@@ -16,7 +16,7 @@ template <GemmConfig kConfig>
 class GemmLoader {
  public:
   THRESHER_DEVICE GemmLoader(const GemmArgs& args, const StageRing<kConfig>& ring)
-      : walk_(args), ring_(ring), images_(args.images) {}
+      : walk_(args, ring.book()), ring_(ring), images_(args.images) {}
 
   // Fills the ring for the first time.
   THRESHER_DEVICE void start() {
@@ -87,7 +87,7 @@ class GemmLoader {
     }
   }
 
-  WalkOf<kConfig> walk_;
+  WalkOf<kConfig, Walker::kThread> walk_;
   const StageRing<kConfig>& ring_;
   const u8* images_;
   RingPosition<kConfig.stages> position_;

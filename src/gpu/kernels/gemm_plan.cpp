@@ -11,7 +11,7 @@ namespace thresher::gpu {
 namespace {
 
 constexpr std::size_t kAlignment = 256;
-constexpr int kImageBlocksPerSm = 2;  // each walks all groups, so rather few that stay longer
+constexpr int kImageBlocksPerSm = 4;  // as many as their registers allow
 
 ImageLaunch image_launch(const PlanRequest& request, TokenCut cut) {
   constexpr int kWarps = kImageThreads / hw::kWarpThreads;
@@ -23,15 +23,17 @@ ImageLaunch image_launch(const PlanRequest& request, TokenCut cut) {
           .thread_count = kImageThreads};
 }
 
-// The baseline has a block per tile, as far as that can be known; the others stay and walk.
+// The baseline has a block per tile, as far as that can be known; the others stay and walk, and if
+// they share tiles there may be more of them than tiles.
 int block_count(GemmKind kind, const GemmConfig& config, const PlanRequest& request,
                 const Problem& launched) {
-  const std::int64_t tiles =
-      Extents({launched, request.token_limit, request.limits}, token_cut(config)).tiles(config);
+  const Extents extents({launched, request.token_limit, request.limits}, token_cut(config));
+  const std::int64_t pieces =
+      extents.tiles(config) * (config.schedule == Schedule::kBalanced ? extents.k_tiles_max : 1);
   const std::int64_t most = kind == GemmKind::kPlain
                                 ? kCountMax - 1
                                 : std::int64_t{request.limits.sm_count} * config.blocks_per_sm;
-  return static_cast<int>(std::clamp<std::int64_t>(tiles, 1, most));
+  return static_cast<int>(std::clamp<std::int64_t>(pieces, 1, most));
 }
 
 std::vector<GemmLaunch> gemm_launches(const GemmKnobs& knobs, const PlanRequest& request) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks the groups in order and sums up what the earlier ones take: tokens, and images.
 //
-// Every role of every kernel walks by itself; the few numbers come from the caches. What the host
-// does not know, how many tokens a group has, is read here and nowhere else.
+// Every role of every kernel walks by itself, from where the book (group_book.cuh) says. What the
+// host does not know, how many tokens a group has, is read here and in lane_sums.cuh.
 #pragma once
 
 #include "gpu/hw/hw.cuh"
@@ -12,18 +12,6 @@
 #include "gpu/kernels/weight_layout.hpp"
 
 namespace thresher::gpu {
-
-// By all threads of a block, before anything walks: brings the groups' numbers into the L1 side by
-// side. A walk has to wait for them one after the other, and a walk over many groups would take
-// longer than a small problem does.
-THRESHER_DEVICE void touch_groups(const GroupTable& table, u32 group_count) {
-  const u32 step = static_cast<u32>(hw::thread_count());
-  for (u32 i = static_cast<u32>(hw::thread_index()); i < group_count; i += step) {
-    hw::load_global(table.token_counts + i);
-    hw::load_global(&table.entries[i].k);
-    hw::load_global(&table.entries[i].weights);
-  }
-}
 
 template <TokenCut kCut>
 struct GroupWalk {
@@ -45,12 +33,20 @@ struct GroupWalk {
   // nothing out of bounds is touched.
   THRESHER_DEVICE void read() {
     const u32 asked = hw::load_global(table.token_counts + index);
+    const u32 left = table.token_limit - first_token;
+    read_shape();
+    set_tokens(asked < left ? asked : left);
+  }
+
+  THRESHER_DEVICE void read_shape() {
     n = hw::load_global(&entry().n);
     k = hw::load_global(&entry().k);
-    const u32 left = table.token_limit - first_token;
-    token_count = asked < left ? asked : left;
-    tiles = cut_tokens(kCut, token_count);
     k_tile_count = divide_up(k, kTileK);
+  }
+
+  THRESHER_DEVICE void set_tokens(u32 count) {
+    token_count = count;
+    tiles = cut_tokens(kCut, count);
   }
 
   // Moves on; read() must follow before anything else is asked.

@@ -95,7 +95,10 @@ THRESHER_DEVICE void plain_gemm_kernel(const GemmArgs& args) {
   hw::wait_for_previous_kernel();
   const PlainTile<kConfig> plain(hw::shared_base());
   const StoreDirect<kConfig> store(hw::shared_base());
-  TileWalk<kConfig> walk(args);
+  const GroupBook book{hw::shared_base() + plain_book_byte(kConfig)};
+  if (hw::warp_index() == 0) write_book<kConfig>(book, args);
+  hw::sync_block();
+  WalkOf<kConfig, Walker::kWarp> walk(args, book);
   while (walk.next()) {
     const auto& group = walk.group();
     const u8* image = args.images + group.tile_image_byte(walk.tile().first_token);

@@ -28,10 +28,29 @@ THRESHER_DEVICE float exp_negative(float x) {
   return x < kFlushAbove ? p * power : 0.0f;
 }
 
+// n / d as IEEE rounds it, for d from 1 to 2 that is exactly 2 whenever the quotient is subnormal.
+// The compiler's division calls a function for the rare cases, around which it keeps sums in
+// memory; here they need no branch. Small n are scaled up so that remainders are exact; scaling
+// back rounds a subnormal quotient, but then halving n did not.
+THRESHER_DEVICE float divide(float n, float d) {
+  const bool is_small = n < 0x1p-96f && n > -0x1p-96f;
+  const float scaled = is_small ? n * 0x1p64f : n;
+  float r = hw::reciprocal(d);
+  r = hw::fma(r, hw::fma(-d, r, 1.0f), r);
+  // The only d whose reciprocal, if it is off by an ulp, leads to a wrong quotient.
+  if (d == 0x1.fffffep+0f) r = 0x1.000002p-1f;
+  float q = scaled * r;
+  q = hw::fma(hw::fma(-d, q, scaled), r, q);
+  q = hw::fma(hw::fma(-d, q, scaled), r, q);
+  const bool is_infinite = scaled - scaled != 0.0f && scaled == scaled;
+  if (n == 0.0f || is_infinite) return n;  // the remainder would lose a zero's sign
+  return is_small ? q * 0x1p-64f : q;
+}
+
 // g / (1 + exp(-g)) through exp(-|g|), which cannot overflow.
 THRESHER_DEVICE float silu(float g) {
   const float t = exp_negative(g < 0.0f ? -g : g);
-  return g * (g < 0.0f ? t : 1.0f) / (1.0f + t);
+  return divide(g * (g < 0.0f ? t : 1.0f), 1.0f + t);
 }
 
 }  // namespace thresher::gpu

@@ -41,7 +41,7 @@ class SplitSums {
   // workspace in its high half.
   static constexpr u32 kArrived = 1;
   static constexpr u32 kDelivered = 1 << 16;
-  static constexpr u32 kVectorsAtATime = 8;
+  static constexpr u32 kVectorsAtATime = 16;
 
   // The last to arrive waits for those that are just storing; nobody waits for a part that has not
   // been computed yet.
@@ -85,6 +85,23 @@ class SplitSums {
 
   template <int kWidth, u32 kCount>
   THRESHER_DEVICE void add_vectors(const Tile& tile, u32 place, float* sums) const {
+    if (tile.part < 2) {
+      // With one part before it, or none, the own part may as well come first.
+      THRESHER_NO_UNROLL
+      for (u32 part = 0; part < tile.part_count; ++part) {
+        if (part == tile.part) continue;
+        add_loaded<kCount>(vectors<kWidth>(tile.slot(part), place), sums);
+      }
+      return;
+    }
+    constexpr u32 kFew = kCount % 4 == 0 ? 4 : kCount % 2 == 0 ? 2 : 1;
+    THRESHER_UNROLL
+    for (u32 i = 0; i < kCount; i += kFew)
+      add_in_order<kWidth, kFew>(tile, place + i, sums + 4 * i);
+  }
+
+  template <int kWidth, u32 kCount>
+  THRESHER_DEVICE void add_in_order(const Tile& tile, u32 place, float* sums) const {
     float before[4 * kCount] = {};
     THRESHER_NO_UNROLL
     for (u32 part = 0; part < tile.part; ++part) {

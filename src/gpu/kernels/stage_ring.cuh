@@ -7,8 +7,17 @@
 
 #include "gpu/hw/hw.cuh"
 #include "gpu/kernels/gemm_config.hpp"
+#include "gpu/kernels/group_book.cuh"
 
 namespace thresher::gpu {
+
+// The thread's index, but the compiler cannot know that it is the same every time: from the real
+// one it works out addresses before the main loop and keeps them in registers all through it.
+THRESHER_DEVICE int opaque_thread() {
+  u32 thread = static_cast<u32>(hw::thread_index());
+  hw::keep(thread);
+  return static_cast<int>(thread);
+}
 
 template <GemmConfig kConfig>
 struct StageRing {
@@ -38,6 +47,8 @@ struct StageRing {
   THRESHER_DEVICE hw::SharedAddress empty(u32 stage) const {
     return base + kLayout.empty + 8 * stage;
   }
+
+  THRESHER_DEVICE GroupBook book() const { return {base + kLayout.book}; }
 
   // By the whole block, before anything else.
   THRESHER_DEVICE void init() const {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stores a tile through shared memory: each warpgroup transposes its part, so that a token's
-// columns lie side by side, and sends every token's row to C as one bulk copy. Where C's alignment
-// forbids that, its threads store the rows element by element, neighbours side by side.
+// columns lie side by side, and sends every token's row to C as one bulk copy, or as vectors of 16
+// bytes, one per thread. Where C's alignment forbids that, its threads store the rows element by
+// element, neighbours side by side.
 #pragma once
 
 #include "gpu/hw/hw.cuh"
@@ -23,10 +24,10 @@ class StoreStaged {
   template <int kWidth>
   THRESHER_DEVICE void store(const TileOutput<kConfig>& output,
                              const Sums<kConfig, kWidth>& sums) const {
-    hw::copy_wait_read<0>();
-    sync();  // the copies of the tile before have left the staging rows
+    if constexpr (kBulk) hw::copy_wait_read<0>();
+    sync();  // the tile before has left the staging rows
     stage_from<kWidth, 0>(output, sums);
-    hw::fence_async();
+    if constexpr (kBulk) hw::fence_async();
     sync();
 
     const u32 first = static_cast<u32>(warpgroup_) * kColumns;
@@ -36,17 +37,24 @@ class StoreStaged {
     const u32 tokens = output.token_count < kWidth ? output.token_count : kWidth;
     u8* c = output.c + first * kElementBytes;
     if ((reinterpret_cast<u64>(c) | output.row_bytes | bytes) % 16 == 0) {
-      copy_rows(c, output.row_bytes, bytes, tokens);
+      if constexpr (kBulk) {
+        copy_rows(c, output.row_bytes, bytes, tokens);
+      } else {
+        store_vectors(c, output.row_bytes, bytes, tokens);
+      }
     } else {
       store_rows(c, output.row_bytes, bytes / kElementBytes, tokens);
     }
   }
 
   // Before the block ends: shared memory must not go while copies read it.
-  THRESHER_DEVICE static void finish() { hw::copy_wait<0>(); }
+  THRESHER_DEVICE static void finish() {
+    if constexpr (kBulk) hw::copy_wait<0>();
+  }
 
  private:
   static constexpr SharedLayout kLayout = shared_layout(kConfig);
+  static constexpr bool kBulk = kConfig.store == Store::kStaged;
   static constexpr OutputType kOutput = stored_type(kConfig);
   static constexpr u32 kElementBytes = element_bytes(kOutput);
   static constexpr int kUnits = units_per_warpgroup(kConfig);
@@ -137,6 +145,30 @@ class StoreStaged {
       hw::copy_to_global(c + token * row_bytes, place(token, 0), bytes);
     }
     hw::copy_commit();
+  }
+
+  // A few rows at a time, so that their loads from shared memory overlap.
+  THRESHER_DEVICE void store_vectors(u8* c, u64 row_bytes, u32 bytes, u32 tokens) const {
+    constexpr u32 kVectorsPerRow = kColumns * kElementBytes / 16;
+    constexpr u32 kRowsAtATime = hw::kWarpgroupThreads / kVectorsPerRow;
+    constexpr u32 kTimes = 4;
+    const u32 thread = static_cast<u32>(thread_);
+    const u32 at = thread % kVectorsPerRow * 16;
+    if (at >= bytes) return;
+    for (u32 first = thread / kVectorsPerRow; first < tokens; first += kTimes * kRowsAtATime) {
+      U32x4 vectors[kTimes];
+      THRESHER_UNROLL
+      for (u32 i = 0; i < kTimes; ++i) {
+        const u32 token = first + i * kRowsAtATime;
+        if (token < tokens) vectors[i] = hw::load_shared<U32x4>(place(token, 0) + at);
+      }
+      THRESHER_UNROLL
+      for (u32 i = 0; i < kTimes; ++i) {
+        const u32 token = first + i * kRowsAtATime;
+        if (token >= tokens) continue;
+        hw::store_global(reinterpret_cast<U32x4*>(c + token * row_bytes + at), vectors[i]);
+      }
+    }
   }
 
   THRESHER_DEVICE void store_rows(u8* c, u64 row_bytes, u32 columns, u32 tokens) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The schedule: which tiles, or parts of them along k, a block computes. Found from the token
-// counts in device memory, by every role for itself.
+// counts in device memory, by every role for itself: a single thread, or all threads of warps.
 //
 // Tiles are numbered over all groups: groups in order, within a group by weight rows, then by
 // tokens, so that blocks that run at the same time share weights and images in the L2.
@@ -8,6 +8,7 @@
 
 #include "gpu/hw/hw.cuh"
 #include "gpu/kernels/gemm_config.hpp"
+#include "gpu/kernels/group_book.cuh"
 #include "gpu/kernels/group_walk.cuh"
 
 namespace thresher::gpu {
@@ -47,49 +48,87 @@ THRESHER_DEVICE u32 row_tiles_in(const GroupWalkOf<kConfig>& group) {
   return divide_up(group.n, columns_per_tile(kConfig));
 }
 
+// Who walks.
+enum class Walker : u8 { kThread, kWarp };
+
+// The group that a place in the line lies in, of those before `end_group`.
+template <GemmConfig kConfig, Walker kWalker>
+class GroupFinder {
+ public:
+  THRESHER_DEVICE GroupFinder(const GemmArgs& args, const GroupBook& book)
+      : group_(args.table), book_(book), end_group_(args.first_group + args.group_count) {}
+
+  // Moves on to the group of `position`, which must not decrease; false: it lies behind the line.
+  // `length(group)`: as the book was written with.
+  template <typename Length>
+  THRESHER_DEVICE bool find(u32 position, const Length& length) {
+    if (position < end_) return true;
+    const BookEntry entry = book_.find(position);
+    group_.index = known(entry.group);
+    group_.first_token = known(entry.first_token);
+    group_.first_image_byte = u64{known(entry.first_image_row)} * kImageRowBytes;
+    begin_ = known(entry.begin);
+    for (;; group_.next()) {
+      if (group_.index >= end_group_) return false;
+      group_.read();
+      end_ = begin_ + length(group_);
+      if (position < end_) return true;
+      begin_ = end_;
+    }
+  }
+
+  THRESHER_DEVICE const GroupWalkOf<kConfig>& group() const { return group_; }
+  THRESHER_DEVICE u32 begin() const { return begin_; }  // of the group, in the line
+
+ private:
+  // What comes from shared memory all lanes have, which the compiler cannot know.
+  static THRESHER_DEVICE u32 known(u32 value) {
+    if constexpr (kWalker == Walker::kWarp) return hw::uniform(value);
+    return value;
+  }
+
+  GroupWalkOf<kConfig> group_;
+  GroupBook book_;
+  u32 end_group_;
+  u32 begin_ = 0;
+  u32 end_ = 0;
+};
+
 // Schedule::kTiles. Every tile is cut into split_k parts; parts are numbered over all groups, and
 // block b of a launch takes b, b + blocks, b + 2 * blocks, ... of its groups' parts.
 template <GemmConfig kConfig>
+struct TilesLength {
+  THRESHER_DEVICE u32 operator()(const GroupWalkOf<kConfig>& group) const {
+    return row_tiles_in<kConfig>(group) * group.tiles.count * kConfig.split_k;
+  }
+};
+
+template <GemmConfig kConfig, Walker kWalker>
 class TileWalk {
  public:
-  THRESHER_DEVICE explicit TileWalk(const GemmArgs& args)
-      : group_(args.table), end_group_(args.first_group + args.group_count) {
-    group_.read();
-    while (group_.index < args.first_group) advance();
-    index_ = group_begin_ + static_cast<u32>(hw::block_index());
+  THRESHER_DEVICE TileWalk(const GemmArgs& args, const GroupBook& book) : finder_(args, book) {
+    index_ = book.begin_of_launch() + static_cast<u32>(hw::block_index());
   }
 
   // Finds the block's next tile; false: there is none.
   THRESHER_DEVICE bool next() {
-    while (index_ >= group_begin_ + parts_in_group()) {
-      if (group_.index + 1 >= end_group_) return false;
-      advance();
-    }
-    const u32 in_group = index_ - group_begin_;
+    if (!finder_.find(index_, TilesLength<kConfig>{})) return false;
+    const TokenTiles& tiles = group().tiles;
+    const u32 in_group = index_ - finder_.begin();
     const u32 place = in_group / kConfig.split_k;
-    tile_.set_place(group_.tiles, place % group_.tiles.count, place / group_.tiles.count);
+    tile_.set_place(tiles, place % tiles.count, place / tiles.count);
     set_part(in_group % kConfig.split_k);
     index_ += static_cast<u32>(hw::block_count());
     return true;
   }
 
   THRESHER_DEVICE const Tile& tile() const { return tile_; }
-  THRESHER_DEVICE const GroupWalkOf<kConfig>& group() const { return group_; }
+  THRESHER_DEVICE const GroupWalkOf<kConfig>& group() const { return finder_.group(); }
 
  private:
-  THRESHER_DEVICE u32 parts_in_group() const {
-    return row_tiles_in<kConfig>(group_) * group_.tiles.count * kConfig.split_k;
-  }
-
-  THRESHER_DEVICE void advance() {
-    group_begin_ += parts_in_group();
-    group_.next();
-    group_.read();
-  }
-
   // Parts are equally long but for the last; with few k tiles some are empty.
   THRESHER_DEVICE void set_part(u32 part) {
-    const u32 total = group_.k_tile_count;
+    const u32 total = group().k_tile_count;
     const u32 each = divide_up(total, kConfig.split_k);
     const u32 first = part * each;
     tile_.first_k_tile = first < total ? first : total;
@@ -102,10 +141,8 @@ class TileWalk {
     tile_.slots = index_ - part;
   }
 
-  GroupWalkOf<kConfig> group_;
-  u32 end_group_;
-  u32 group_begin_ = 0;  // index of the group's first part
-  u32 index_ = 0;        // of the part to look at next
+  GroupFinder<kConfig, kWalker> finder_;
+  u32 index_ = 0;  // of the part to look at next
   Tile tile_;
 };
 
@@ -114,85 +151,89 @@ class TileWalk {
 // tiles that begin in its stretch. A tile that a stretch ends in is finished by the blocks after
 // it; so a block has at most two tiles that it shares with others.
 template <GemmConfig kConfig>
+struct BalancedLength {
+  THRESHER_DEVICE static u32 of_tile(u32 k_tile_count, u32 width) {
+    return k_tile_count * k_tile_cost(width) + kFinishCost;
+  }
+
+  // Of the tiles of one row tile.
+  THRESHER_DEVICE static u32 of_row(const GroupWalkOf<kConfig>& group) {
+    const TokenTiles& tiles = group.tiles;
+    if (tiles.count == 0) return 0;
+    const u32 full = tiles.full_count() * of_tile(group.k_tile_count, kConfig.tokens);
+    const u32 before_last = tiles.count > 1 ? of_tile(group.k_tile_count, tiles.before_last) : 0;
+    return full + before_last + of_tile(group.k_tile_count, tiles.last);
+  }
+
+  THRESHER_DEVICE u32 operator()(const GroupWalkOf<kConfig>& group) const {
+    return row_tiles_in<kConfig>(group) * of_row(group);
+  }
+};
+
+template <GemmConfig kConfig, Walker kWalker>
 class BalancedWalk {
  public:
-  THRESHER_DEVICE explicit BalancedWalk(const GemmArgs& args)
-      : group_(args.table), block_(static_cast<u32>(hw::block_index())) {
-    measure(args);
-    position_ = block_ * stretch_;
-    group_.read();
-    while (group_.index < args.first_group) {
-      group_.next();
-      group_.read();
-    }
+  THRESHER_DEVICE BalancedWalk(const GemmArgs& args, const GroupBook& book)
+      : finder_(args, book), block_(static_cast<u32>(hw::block_index())) {
+    // No stretch within a tile is so short that no k tile begins in it.
+    constexpr u32 kShortest = k_tile_cost(kConfig.tokens);
+    const u32 begin = book.begin_of_launch();
+    const u32 total = book.length();
+    const u32 equal = divide_up(total - begin, static_cast<u32>(hw::block_count()));
+    stretch_ = equal < kShortest ? kShortest : equal;
+    origin_ = begin;
+    position_ = begin + block_ * stretch_;
+    const u32 stretch_end = position_ + stretch_;
+    end_ = stretch_end < total ? stretch_end : total;
   }
 
   THRESHER_DEVICE bool next() {
-    const u32 stretch_end = (block_ + 1) * stretch_;
-    const u32 end = stretch_end < total_ ? stretch_end : total_;
-    while (position_ < end) {
-      while (position_ >= group_begin_ + length_of(group_)) {
-        group_begin_ += length_of(group_);
-        group_.next();
-        group_.read();
-      }
-      if (take_from_tile(end)) return true;
+    while (position_ < end_ && finder_.find(position_, BalancedLength<kConfig>{})) {
+      if (take_from_tile()) return true;
     }
     return false;
   }
 
   THRESHER_DEVICE const Tile& tile() const { return tile_; }
-  THRESHER_DEVICE const GroupWalkOf<kConfig>& group() const { return group_; }
+  THRESHER_DEVICE const GroupWalkOf<kConfig>& group() const { return finder_.group(); }
 
  private:
-  // Of the tiles of one row tile.
-  THRESHER_DEVICE static u32 row_length_of(const GroupWalkOf<kConfig>& group) {
-    const TokenTiles& tiles = group.tiles;
-    if (tiles.count == 0) return 0;
-    return group.k_tile_count *
-           ((tiles.count - 1) * k_tile_cost(tiles.width) + k_tile_cost(tiles.last_width));
-  }
+  using Length = BalancedLength<kConfig>;
 
-  THRESHER_DEVICE static u32 length_of(const GroupWalkOf<kConfig>& group) {
-    return row_tiles_in<kConfig>(group) * row_length_of(group);
-  }
-
-  THRESHER_DEVICE void measure(const GemmArgs& args) {
-    GroupWalkOf<kConfig> group(args.table);
-    for (; group.index < args.first_group + args.group_count; group.next()) {
-      group.read();
-      if (group.index >= args.first_group) total_ += length_of(group);
+  // Takes what begins from position_ on, and before end_, of the tile that position_ lies in; moves
+  // position_ behind it. False: nothing begins there any more.
+  THRESHER_DEVICE bool take_from_tile() {
+    const TokenTiles& tiles = group().tiles;
+    const u32 k_tiles = group().k_tile_count;
+    const u32 in_group = position_ - finder_.begin();
+    const u32 row_length = Length::of_row(group());
+    const u32 row_tile = in_group / row_length;
+    const u32 in_row = in_group - row_tile * row_length;
+    u32 token_tile = 0;
+    u32 in_tile = in_row;
+    if (tiles.count > 1) {
+      const u32 full_length = Length::of_tile(k_tiles, kConfig.tokens);
+      const u32 last_begin = row_length - Length::of_tile(k_tiles, tiles.last);
+      token_tile = in_row / full_length;
+      if (token_tile > tiles.full_count()) token_tile = tiles.full_count();
+      if (in_row >= last_begin) token_tile = tiles.count - 1;
+      in_tile = in_row - (in_row >= last_begin ? last_begin : token_tile * full_length);
     }
-    // No stretch within a tile is so short that no k tile begins in it.
-    constexpr u32 kShortest = k_tile_cost(kConfig.tokens);
-    const u32 equal = divide_up(total_, static_cast<u32>(hw::block_count()));
-    stretch_ = equal < kShortest ? kShortest : equal;
-  }
+    const u32 width = tiles.width_of(token_tile);
+    const u32 cost = k_tile_cost(width);
 
-  // Takes what begins from position_ on, and before `end`, of the tile that position_ lies in;
-  // moves position_ behind it. False: nothing begins there any more.
-  THRESHER_DEVICE bool take_from_tile(u32 end) {
-    const u32 in_group = position_ - group_begin_;
-    const u32 row_tile = in_group / row_length_of(group_);
-    const u32 in_row = in_group % row_length_of(group_);
-    const u32 k_tiles = group_.k_tile_count;
-    const u32 full_length = k_tiles * k_tile_cost(group_.tiles.width);
-    const u32 last_tile = group_.tiles.count - 1;
-    const u32 token_tile = in_row / full_length < last_tile ? in_row / full_length : last_tile;
-    const u32 cost = k_tile_cost(group_.tiles.width_of(token_tile));
-
-    const u32 in_tile = in_row - token_tile * full_length;
     const u32 tile_begin = position_ - in_tile;
     const u32 first = divide_up(in_tile, cost);
-    const u32 before_end = divide_up(end - tile_begin, cost);
+    const u32 before_end = divide_up(end_ - tile_begin, cost);
     const u32 behind = before_end < k_tiles ? before_end : k_tiles;
-    position_ = tile_begin + behind * cost;
+    position_ = tile_begin + (behind < k_tiles ? behind * cost : Length::of_tile(k_tiles, width));
     if (first >= behind) return false;
 
-    tile_.set_place(group_.tiles, token_tile, row_tile);
+    tile_.set_place(tiles, token_tile, row_tile);
     tile_.first_k_tile = first;
     tile_.k_tile_count = behind - first;
-    set_part(tile_begin / stretch_, (tile_begin + (k_tiles - 1) * cost) / stretch_);
+    const u32 from_origin = tile_begin - origin_;
+    set_part(from_origin / stretch_, (from_origin + (k_tiles - 1) * cost) / stretch_);
     return true;
   }
 
@@ -207,24 +248,35 @@ class BalancedWalk {
     tile_.slot_step = 2;
   }
 
-  GroupWalkOf<kConfig> group_;
+  GroupFinder<kConfig, kWalker> finder_;
   u32 block_;
-  u32 total_ = 0;
   u32 stretch_ = 0;
-  u32 group_begin_ = 0;  // where the group's first k tile begins
-  u32 position_ = 0;     // from which on to look next
+  u32 origin_ = 0;    // where the launch's work begins in the line
+  u32 end_ = 0;       // of the block's stretch
+  u32 position_ = 0;  // from which on to look next
   Tile tile_;
 };
 
 template <GemmConfig kConfig>
-struct WalkOfConfig {
-  using Type = TileWalk<kConfig>;
+struct ScheduleOf {
+  using Length = TilesLength<kConfig>;
+  template <Walker kWalker>
+  using Walk = TileWalk<kConfig, kWalker>;
 };
 template <GemmConfig kConfig>
-requires(kConfig.schedule == Schedule::kBalanced) struct WalkOfConfig<kConfig> {
-  using Type = BalancedWalk<kConfig>;
+requires(kConfig.schedule == Schedule::kBalanced) struct ScheduleOf<kConfig> {
+  using Length = BalancedLength<kConfig>;
+  template <Walker kWalker>
+  using Walk = BalancedWalk<kConfig, kWalker>;
 };
+template <GemmConfig kConfig, Walker kWalker>
+using WalkOf = typename ScheduleOf<kConfig>::template Walk<kWalker>;
+
+// By a warp together, before any walk.
 template <GemmConfig kConfig>
-using WalkOf = typename WalkOfConfig<kConfig>::Type;
+THRESHER_DEVICE void write_book(const GroupBook& book, const GemmArgs& args) {
+  book.write<token_cut(kConfig)>(args.table, args.first_group, args.first_group + args.group_count,
+                                 typename ScheduleOf<kConfig>::Length{});
+}
 
 }  // namespace thresher::gpu

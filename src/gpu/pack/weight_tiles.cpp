@@ -19,6 +19,7 @@ namespace {
 constexpr int kThreads = 128;
 constexpr int kRegisters = 4;
 constexpr std::uint8_t kBothSigns = 0x88;
+constexpr std::uint64_t kAllSigns = 0x8888888888888888u;  // of a block
 
 // The bits of one byte of codes (even k low, odd k high) as register i's share of a packed word.
 using WordBits = std::array<std::array<std::uint32_t, 256>, kRegisters>;
@@ -127,40 +128,54 @@ std::size_t code_offset(int sub_tile, int thread, int step) {
   return static_cast<std::size_t>(sub_tile * kSubTileCodeBytes + thread * 16 + step * 4);
 }
 
+// The rows of one tile as the matrices have them, but for signs flipped under a negative scale.
+struct TileRows {
+  std::uint8_t codes[kTileRows][kTileK / 2];
+  std::uint8_t scales[kTileRows][kStepsPerTile];
+};
+
 // Reads the matrices by packed row; zeros beyond their edges.
 class Source {
  public:
   Source(Op op, std::array<const Nvfp4View*, 2> matrices) : op_(op), matrices_(matrices) {}
 
-  // Two codes, their signs flipped under a negative scale.
-  std::uint8_t codes(std::int64_t packed_row, std::int64_t k) const {
-    const auto [matrix_index, row] = source_of(op_, packed_row);
-    const Nvfp4View& matrix = *matrices_[matrix_index];
-    if (row >= matrix.rows || k >= matrix.k_elements) return 0;
-    const std::uint8_t both = matrix.codes[(row * matrix.k_elements + k) / 2];
-    return (scale(packed_row, k) & 0x80) != 0 ? both ^ kBothSigns : both;
-  }
-
-  std::uint8_t scale(std::int64_t packed_row, std::int64_t k) const {
-    const auto [matrix_index, row] = source_of(op_, packed_row);
-    const Nvfp4View& matrix = *matrices_[matrix_index];
-    if (row >= matrix.rows || k >= matrix.k_elements) return 0;
-    return matrix.scales[(row * matrix.k_elements + k) / kBlockElements];
+  TileRows read(std::int64_t row_tile, std::int64_t k_tile) const {
+    TileRows tile{};
+    for (int row = 0; row < kTileRows; ++row) {
+      read_row(row_tile * kTileRows + row, k_tile * kTileK, tile.codes[row], tile.scales[row]);
+    }
+    return tile;
   }
 
  private:
+  void read_row(std::int64_t packed_row, std::int64_t k, std::uint8_t* codes,
+                std::uint8_t* scales) const {
+    const auto [matrix_index, row] = source_of(op_, packed_row);
+    const Nvfp4View& matrix = *matrices_[matrix_index];
+    if (row >= matrix.rows) return;
+    const std::int64_t first = row * matrix.k_elements + k;
+    const auto step_count = static_cast<std::size_t>(
+        std::min<std::int64_t>(kStepsPerTile, (matrix.k_elements - k) / kStepK));
+    std::memcpy(scales, matrix.scales + first / kBlockElements, step_count);
+    for (std::size_t step = 0; step < step_count; ++step) {
+      std::uint64_t block;  // the codes of a scale
+      std::memcpy(&block, matrix.codes + first / 2 + step * sizeof block, sizeof block);
+      if ((scales[step] & 0x80) != 0) block ^= kAllSigns;
+      std::memcpy(codes + step * sizeof block, &block, sizeof block);
+    }
+  }
+
   Op op_;
   std::array<const Nvfp4View*, 2> matrices_;
 };
 
-void pack_codes(const Source& source, std::int64_t row_tile, std::int64_t k_tile, int sub_tile,
-                std::uint8_t* tile) {
+void pack_codes(const TileRows& rows, int sub_tile, std::uint8_t* tile) {
   for (int thread = 0; thread < kThreads; ++thread) {
-    const FragmentPlace place(row_tile, k_tile, sub_tile, thread);
+    const FragmentPlace place(0, 0, sub_tile, thread);
     for (int step = 0; step < kStepsPerTile; ++step) {
       std::uint32_t word = 0;
       for (int i = 0; i < kRegisters; ++i) {
-        word |= kWordBits[i][source.codes(place.row(i), place.k(step, i))];
+        word |= kWordBits[i][rows.codes[place.row(i)][place.k(step, i) / 2]];
       }
       std::memcpy(tile + code_offset(sub_tile, thread, step), &word, sizeof word);
     }
@@ -197,16 +212,15 @@ void pack_tiles(const WeightTiles& tiles, std::int64_t begin, std::int64_t end,
                 const Source& source, std::span<std::uint8_t> out) {
   for_each_tile(tiles, begin, end, [&](const TilePlace& place) {
     std::uint8_t* tile = out.data() + place.offset;
+    const TileRows rows = source.read(place.row_tile, place.k_tile);
     for (int sub_tile = 0; sub_tile < kSubTilesPerTile; ++sub_tile) {
-      pack_codes(source, place.row_tile, place.k_tile, sub_tile, tile);
+      pack_codes(rows, sub_tile, tile);
     }
     std::uint8_t* signs = out.data() + place.sign_offset;
     std::memset(signs, 0, kTileSignBytes);
     for (int row = 0; row < kTileRows; ++row) {
       for (int step = 0; step < kStepsPerTile; ++step) {
-        put_scale(
-            tile, signs, row, step,
-            source.scale(place.row_tile * kTileRows + row, place.k_tile * kTileK + step * kStepK));
+        put_scale(tile, signs, row, step, rows.scales[row][step]);
       }
     }
   });
