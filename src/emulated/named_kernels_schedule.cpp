@@ -7,7 +7,8 @@ namespace thresher::emulated {
 void add_schedule_kernels(KernelSet& kernels) {
   add_fp16_output<gpu::GemmKnobs{.schedule = gpu::Schedule::kBalanced}>(kernels);
   add_fp16_output<gpu::GemmKnobs{.split_k = 2}>(kernels);
-  add_fp16_output<gpu::GemmKnobs{.consumer_warpgroups = 1, .dual = gpu::Dual::kTwoPass}>(kernels);
+  add_fp16_output<gpu::GemmKnobs{
+      .consumer_warpgroups = 1, .fragment_steps = 2, .dual = gpu::Dual::kTwoPass}>(kernels);
   add_fp16_output<gpu::GemmKnobs{.kind = gpu::GemmKind::kPlain}>(kernels);
   add_fp16_output<gpu::GemmKnobs{.kind = gpu::GemmKind::kPlain, .dual = gpu::Dual::kTwoPass}>(
       kernels);

@@ -7,9 +7,11 @@ namespace thresher::emulated {
 void add_tile_kernels(KernelSet& kernels) {
   add_fp16_output<gpu::GemmKnobs{.tokens = 64}>(kernels);
   add_fp16_output<gpu::GemmKnobs{.tokens = 256, .stages = 3}>(kernels);
-  add_fp16_output<gpu::GemmKnobs{.tokens = 64, .weight_rows = 256}>(kernels);
-  add_fp16_output<gpu::GemmKnobs{.tokens = 64, .consumer_warpgroups = 1, .blocks_per_sm = 2}>(
+  add_fp16_output<gpu::GemmKnobs{
+      .tokens = 64, .weight_rows = 256, .fragment_steps = 2, .store = gpu::Store::kVectors}>(
       kernels);
+  add_fp16_output<gpu::GemmKnobs{
+      .tokens = 64, .consumer_warpgroups = 1, .fragment_steps = 2, .blocks_per_sm = 2}>(kernels);
   add_fp16_output<gpu::GemmKnobs{.widths = gpu::Widths::kFixed}>(kernels);
   add_fp16_output<gpu::GemmKnobs{.weight_rows = 256,
                                  .stages = 6,

@@ -23,6 +23,7 @@ constexpr double kFinish = 1500;        // per tile of 256 rows
 constexpr double kParts = 8500;         // per block, for the widest tiles of 256 rows
 constexpr double kPartsLeast = 4500;
 constexpr double kWorthParts = 0.98;
+constexpr int kPartsTokens = 32;  // of other widths the compiler cannot keep all parts' sums
 // Beyond so many tiles per block the fullest is as good as the mean.
 constexpr std::int64_t kTilesCounted = 64;
 
@@ -117,7 +118,7 @@ GemmKnobs knobs_for(int tokens, int rows) {
   GemmKnobs knobs;
   knobs.tokens = tokens;
   knobs.weight_rows = rows;
-  knobs.fragment_steps = wide && rows == 256 ? 2 : 4;
+  knobs.fragment_steps = tokens >= 64 && rows == 256 ? 2 : 4;  // what registers allow
   knobs.store = wide ? Store::kVectors : Store::kDirect;
   knobs.stages = wide ? (rows == 256 ? 6 : 7) : 8;
   return knobs;
@@ -139,7 +140,7 @@ Variant choose(const Problem& problem, std::int64_t token_limit, const DeviceLim
       const Tiling tiling(problem, mean, tokens, rows, limits.sm_count);
       const double in_turn = tiling.time_in_turn();
       double time = in_turn;
-      if (tiling.time_balanced() < kWorthParts * in_turn) {
+      if (tokens % kPartsTokens == 0 && tiling.time_balanced() < kWorthParts * in_turn) {
         knobs.schedule = Schedule::kBalanced;
         time = tiling.time_balanced();
       }

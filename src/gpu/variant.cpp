@@ -105,7 +105,9 @@ std::vector<Variant> named_variants() {
   turn([](GemmKnobs& k) { k.tokens = 16, k.stages = 6; });
   turn([](GemmKnobs& k) { k.tokens = 256, k.stages = 3; });
   turn([](GemmKnobs& k) { k.widths = Widths::kFixed; });
-  turn([](GemmKnobs& k) { k.tokens = 64, k.weight_rows = 256; });
+  turn([](GemmKnobs& k) {
+    k.tokens = 64, k.weight_rows = 256, k.fragment_steps = 2, k.store = Store::kVectors;
+  });
   turn([](GemmKnobs& k) {
     k.weight_rows = 256, k.fragment_steps = 2, k.stages = 6, k.store = Store::kVectors;
     k.schedule = Schedule::kBalanced;
@@ -116,11 +118,15 @@ std::vector<Variant> named_variants() {
   turn([](GemmKnobs& k) { k.store = Store::kVectors; });
   turn([](GemmKnobs& k) { k.schedule = Schedule::kBalanced; });
   turn([](GemmKnobs& k) { k.split_k = 2; });
-  turn([](GemmKnobs& k) { k.tokens = 64, k.consumer_warpgroups = 1, k.blocks_per_sm = 2; });
+  turn([](GemmKnobs& k) {
+    k.tokens = 64, k.consumer_warpgroups = 1, k.fragment_steps = 2, k.blocks_per_sm = 2;
+  });
   turn([](GemmKnobs& k) { k.arrive = Arrive::kWarp; });
   turn([](GemmKnobs& k) { k.launches = Launches::kPerGroup; });
   turn([](GemmKnobs& k) { k.launches = Launches::kStreams; });
-  turn([](GemmKnobs& k) { k.consumer_warpgroups = 1, k.dual = Dual::kTwoPass; });
+  turn([](GemmKnobs& k) {
+    k.consumer_warpgroups = 1, k.fragment_steps = 2, k.dual = Dual::kTwoPass;
+  });
   variants.push_back({.knobs = {}, .graph = true});
   return variants;
 }

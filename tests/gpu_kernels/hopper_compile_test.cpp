@@ -5,12 +5,18 @@
 
 #include "gpu/compiler.hpp"
 #include "gpu/kernels/entry_source.hpp"
+#include "gpu/variant.hpp"
 
 namespace thresher::gpu {
 namespace {
 
 Problem small_problem(Op op) {
   return {.name = "p", .op = op, .groups = {{.m = 40, .n = 200, .k = 336}}};
+}
+
+bool can_run(const GemmKnobs& knobs, Op op) {
+  const Problem problem = small_problem(op);
+  return why_not(knobs, {.problem = problem, .token_limit = token_count(problem)}).empty();
 }
 
 GemmPlan plan_for(const GemmKnobs& knobs, Op op = Op::kGemm) {
@@ -36,18 +42,24 @@ TEST(HopperCompile, NoSpillsAndNoNotes) {
     EXPECT_FALSE(compilation.kernels.front().spills()) << source;
     EXPECT_TRUE(compilation.notes.empty()) << source << compilation.notes.front();
   };
-  for (const GemmKnobs& knobs :
-       {GemmKnobs{}, GemmKnobs{.kind = GemmKind::kPlain}, GemmKnobs{.tokens = 16, .stages = 6},
-        GemmKnobs{.tokens = 256, .stages = 3}, GemmKnobs{.specialised = false},
-        GemmKnobs{.store = Store::kStaged}, GemmKnobs{.stages = 7, .store = Store::kVectors},
-        GemmKnobs{.widths = Widths::kFixed}, GemmKnobs{.schedule = Schedule::kBalanced},
-        GemmKnobs{.tokens = 16, .weight_rows = 256, .stages = 8},
-        GemmKnobs{.weight_rows = 256,
-        .stages = 6,
-        .fragment_steps = 2,
-        .store = Store::kVectors,
-        .schedule = Schedule::kBalanced}}) {
+  // All that have a name, and what the engine's choice makes of tile shapes.
+  std::vector<GemmKnobs> all{{.kind = GemmKind::kPlain},
+                             {.stages = 7, .store = Store::kVectors},
+                             {.tokens = 112, .stages = 7, .store = Store::kVectors},
+                             {.tokens = 16, .weight_rows = 256, .stages = 8},
+                             {.tokens = 48, .weight_rows = 256, .stages = 8},
+                             {.tokens = 64, .weight_rows = 256, .stages = 8, .fragment_steps = 2}};
+  for (const int tokens : {96, 112, 128}) {
+    all.push_back({.tokens = tokens,
+                   .weight_rows = 256,
+                   .stages = 6,
+                   .fragment_steps = 2,
+                   .store = Store::kVectors});
+  }
+  for (const Variant& variant : named_variants()) all.push_back(variant.knobs);
+  for (const GemmKnobs& knobs : all) {
     for (const Op op : {Op::kGemm, Op::kDual}) {
+      if (!can_run(knobs, op)) continue;
       const GemmPlan plan = plan_for(knobs, op);
       expect_clean(entry_source(plan.images));
       for (const GemmLaunch& launch : plan.launches) expect_clean(entry_source(launch));
