@@ -20,8 +20,8 @@ constexpr int kRowChoices[] = {128, 256};
 // Nanoseconds.
 constexpr double kL2BytesPerNs = 6800;  // that all SMs together get
 constexpr double kFinish = 1500;        // per tile of 256 rows
-constexpr double kParts = 8500;         // per block, for the widest tiles of 256 rows
-constexpr double kPartsLeast = 4500;
+constexpr double kParts = 5000;         // per block and part, for the widest tiles of 256 rows
+constexpr double kPartsLeast = 2500;
 constexpr double kWorthParts = 0.98;
 constexpr int kPartsTokens = 32;  // of other widths the compiler cannot keep all parts' sums
 // Beyond so many tiles per block the fullest is as good as the mean.
@@ -61,7 +61,8 @@ class Tiling {
 
   double time_balanced() const {
     const double share = rows_ * tokens_ / (256.0 * 128.0);
-    return mean_time() + std::max(kParts * share, kPartsLeast);
+    const double parts = 1 + static_cast<double>(sms_) / static_cast<double>(tile_count_);
+    return mean_time() + std::max(kParts * share, kPartsLeast) * parts;
   }
 
  private:
