@@ -29,7 +29,7 @@ constexpr std::int64_t kTilesCounted = 64;
 
 double k_tile_time(int rows, int width, std::int64_t busy_blocks) {
   const double compute = rows == 256 ? 250 + 3.0 * width : std::max(230.0, 165 + 1.5 * width);
-  const double bytes = width * 128.0 + rows / 128 * 4608.0;
+  const double bytes = image_bytes(width) + rows / kTileRows * kTileBytes;
   return std::max(compute, bytes * static_cast<double>(busy_blocks) / kL2BytesPerNs);
 }
 
@@ -139,11 +139,11 @@ Variant choose(const Problem& problem, std::int64_t token_limit, const DeviceLim
     for (const int rows : kRowChoices) {
       GemmKnobs knobs = knobs_for(tokens, rows);
       const Tiling tiling(problem, mean, tokens, rows, limits.sm_count);
-      const double in_turn = tiling.time_in_turn();
-      double time = in_turn;
-      if (tokens % kPartsTokens == 0 && tiling.time_balanced() < kWorthParts * in_turn) {
+      double time = tiling.time_in_turn();
+      const double balanced = tiling.time_balanced();
+      if (tokens % kPartsTokens == 0 && balanced < kWorthParts * time) {
         knobs.schedule = Schedule::kBalanced;
-        time = tiling.time_balanced();
+        time = balanced;
       }
       if (best_time >= 0 && time >= best_time) continue;
       if (!why_not(knobs, request).empty()) continue;
