@@ -138,14 +138,16 @@ void DeviceCall::run(const gpu::GemmPlan& plan, const KernelSet& kernels, std::u
 void DeviceCall::run_launches(const gpu::GemmPlan& plan, const KernelSet& kernels,
                               std::uint8_t* workspace, std::uint64_t seed) {
   const auto group_count = static_cast<std::uint32_t>(problem_.groups.size());
-  const gpu::ImageArgs images = gpu::image_args(plan, table_, group_count, workspace);
-  const KernelSet::Images image_kernel = kernels.images(plan.images.config);
-  in_launch("prologue",
-            {.block_count = plan.images.block_count,
-             .thread_count = plan.images.thread_count,
-             .seed = seed,
-             .memory = &memory_},
-            [&] { image_kernel(images); });
+  if (plan.images) {
+    const gpu::ImageArgs images = gpu::image_args(plan, table_, group_count, workspace);
+    const KernelSet::Images image_kernel = kernels.images(plan.images->config);
+    in_launch("prologue",
+              {.block_count = plan.images->block_count,
+               .thread_count = plan.images->thread_count,
+               .seed = seed,
+               .memory = &memory_},
+              [&] { image_kernel(images); });
+  }
   for (std::size_t i = 0; i < plan.launches.size(); ++i) {
     const gpu::GemmLaunch& launch = plan.launches[i];
     const gpu::GemmArgs args = gpu::gemm_args(plan, launch, table_, workspace);

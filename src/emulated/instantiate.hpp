@@ -25,8 +25,10 @@ void add_kernels(KernelSet& kernels) {
   constexpr auto kConfigOf = [](gpu::Product product) {
     return gpu::config_of(kKnobs, product, kActivations, kOutput);
   };
-  constexpr gpu::ImageConfig kImages{.activations = kActivations, .cut = gpu::token_cut(kKnobs)};
-  kernels.add(kImages, gpu::image_kernel<kImages>);
+  if constexpr (kKnobs.prologue == gpu::Prologue::kKernel) {
+    constexpr gpu::ImageConfig kImages{.activations = kActivations, .cut = gpu::token_cut(kKnobs)};
+    kernels.add(kImages, gpu::image_kernel<kImages>);
+  }
   if constexpr (kOp == Op::kGemm) {
     add_gemm<kKnobs.kind, kConfigOf(gpu::Product::kGemm)>(kernels);
   } else if constexpr (kKnobs.dual == gpu::Dual::kFused) {

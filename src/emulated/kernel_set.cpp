@@ -31,7 +31,7 @@ const KernelSet::ImagesEntry* KernelSet::find(const gpu::ImageConfig& config) co
 }
 
 bool KernelSet::has(const gpu::GemmPlan& plan) const {
-  return find(plan.images.config) != nullptr &&
+  return (!plan.images || find(plan.images->config) != nullptr) &&
          std::all_of(plan.launches.begin(), plan.launches.end(), [&](const auto& launch) {
            return find(launch.kind, launch.config) != nullptr;
          });

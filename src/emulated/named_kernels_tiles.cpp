@@ -17,7 +17,8 @@ void add_tile_kernels(KernelSet& kernels) {
                                  .stages = 6,
                                  .fragment_steps = 2,
                                  .store = gpu::Store::kVectors,
-                                 .schedule = gpu::Schedule::kBalanced}>(kernels);
+                                 .schedule = gpu::Schedule::kBalanced,
+                                 .prologue = gpu::Prologue::kInside}>(kernels);
 }
 
 }  // namespace thresher::emulated

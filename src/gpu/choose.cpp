@@ -14,14 +14,14 @@
 namespace thresher::gpu {
 namespace {
 
-constexpr int kTokenChoices[] = {16, 32, 48, 64, 80, 96, 112, 128};
+constexpr int kTokenChoices[] = {8, 16, 32, 48, 64, 80, 96, 112, 128};
 constexpr int kRowChoices[] = {128, 256};
 
 // Nanoseconds.
 constexpr double kL2BytesPerNs = 6800;  // that all SMs together get
 constexpr double kFinish = 1500;        // per tile of 256 rows
 constexpr double kParts = 5000;         // per block and part, for the widest tiles of 256 rows
-constexpr double kPartsLeast = 2500;
+constexpr double kPartsLeast = 3000;
 constexpr double kWorthParts = 0.98;
 constexpr int kPartsTokens = 32;  // of other widths the compiler cannot keep all parts' sums
 // Beyond so many tiles per block the fullest is as good as the mean.
@@ -83,8 +83,10 @@ class Tiling {
   template <typename Take>
   void for_each_tile(const Take& take) const {
     for (const Lot& lot : lots_) {
-      for (std::int64_t row_tile = 0; row_tile < lot.row_tiles; ++row_tile) {
-        for (u32 i = 0; i < lot.tiles.count; ++i) take(tile_time(lot, i));
+      for (u32 i = 0; i < lot.tiles.count; ++i) {
+        for (std::int64_t row_tile = 0; row_tile < lot.row_tiles; ++row_tile) {
+          take(tile_time(lot, i));
+        }
       }
     }
   }
@@ -115,13 +117,16 @@ std::int64_t busy_count(const Problem& problem) {
 
 // A tile shape with what suits it.
 GemmKnobs knobs_for(int tokens, int rows) {
-  const bool wide = tokens > 64;
+  const bool wide = tokens >= 64;
   GemmKnobs knobs;
   knobs.tokens = tokens;
   knobs.weight_rows = rows;
-  knobs.fragment_steps = tokens >= 64 && rows == 256 ? 2 : 4;  // what registers allow
+  // What registers allow, and in between what was faster.
+  knobs.fragment_steps = rows == 256 && (tokens >= 64 || tokens == 16) ? 2 : 4;
   knobs.store = wide ? Store::kVectors : Store::kDirect;
-  knobs.stages = wide ? (rows == 256 ? 6 : 7) : 8;
+  knobs.stages = tokens > 64 ? (rows == 256 ? 6 : 7) : 8;
+  // A prologue of its own pays where the GEMM's blocks fit beside it and have little else to do.
+  knobs.prologue = tokens == 16 ? Prologue::kKernel : Prologue::kInside;
   return knobs;
 }
 

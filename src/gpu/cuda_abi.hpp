@@ -77,6 +77,7 @@ enum FunctionAttribute : int {
   kFunctionLocalBytes = 3,   // per thread: stack and spilled registers
   kFunctionRegisters = 4,
   kFunctionMaxDynamicSharedBytes = 8,
+  kFunctionPreferredSharedCarveout = 9,  // percent of an SM's shared memory
 };
 
 enum LaunchAttributeId : int { kClusterDimension = 4, kProgrammaticStreamSerialization = 6 };

@@ -118,6 +118,15 @@ void Kernel::allow_shared_bytes(std::size_t bytes) {
   shared_bytes_allowed_ = bytes;
 }
 
+void Kernel::leave_shared_memory() {
+  const Context& context = *module_->context();
+  context.make_current();
+  constexpr int kAll = 100;
+  context.check(
+      context.driver().cuFuncSetAttribute(function_, cuda::kFunctionPreferredSharedCarveout, kAll),
+      [&] { return fmt::format("cuFuncSetAttribute({}, carve-out)", name_); });
+}
+
 // The driver copies as many bytes as the kernel declares from wherever the argument lies, so a
 // wrong size would read beside it.
 void Kernel::check_arguments(std::span<const Argument> arguments) const {

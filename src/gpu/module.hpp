@@ -51,6 +51,10 @@ class Kernel {
   // Without this a launch gets at most 48 KiB of dynamic shared memory. Throws Error naming the
   // device's limit.
   void allow_shared_bytes(std::size_t bytes);
+  // An SM divides its memory into cache and shared memory anew only when no block is on it. A
+  // kernel that asks for all of it as shared memory, though it uses none, lets blocks that do start
+  // beside its own.
+  void leave_shared_memory();
 
   // Queues the kernel. `arguments` are its parameters in order and by their very types; numbers and
   // sizes of parameters are checked where the driver can tell them.

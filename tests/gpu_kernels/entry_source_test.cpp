@@ -30,12 +30,13 @@ TEST(EntrySource, NamesEveryKnob) {
             ".consumer_warpgroups = 2, .stages = 3, "
             ".fragment_steps = 2, .specialised = true, .store = static_cast<Store>(1), "
             ".schedule = static_cast<Schedule>(1), .split_k = 1, .blocks_per_sm = 1, "
-            ".arrive = static_cast<Arrive>(1)}>(args);\n"
+            ".arrive = static_cast<Arrive>(1), .prologue = static_cast<Prologue>(0), "
+            ".activations = static_cast<ActivationType>(0)}>(args);\n"
             "}\n");
-  EXPECT_EQ(entry_source(plan.images),
+  EXPECT_EQ(entry_source(*plan.images),
             "#include \"gpu/kernels/activation_images.cuh\"\n"
             "using namespace thresher::gpu;\n"
-            "extern \"C\" __global__ void __launch_bounds__(256, 1)\n"
+            "extern \"C\" __global__ void __launch_bounds__(256, 4)\n"
             "entry(const __grid_constant__ ImageArgs args) {\n"
             "  image_kernel<ImageConfig{.activations = static_cast<ActivationType>(2), "
             ".cut = {.tokens = 24, .widths = static_cast<Widths>(0)}}>(args);\n"

@@ -117,7 +117,7 @@ TEST(GemmPlan, BalancedLaunchesHaveSlotsOfTheirOwn) {
 TEST(GemmPlan, ProblemWithoutTokensStillHasLaunches) {
   const Problem problem = problem_of(2, 0);
   const GemmPlan plan = make_plan({}, {.problem = problem, .token_limit = 0});
-  EXPECT_EQ(plan.images.block_count, 1);
+  EXPECT_EQ(plan.images->block_count, 1);
   EXPECT_EQ(plan.launches.front().block_count, 1);
   EXPECT_EQ(plan.workspace.bytes, 0u);
 }

@@ -80,7 +80,7 @@ std::vector<Complaint> complaints_about_parts() {
       {with("", "risk = \"none\""), "1:8", "risk = \"none\" is none of low, medium, high"},
       {with("suite", "suite = \"sedes\""), "1:9",
        "unknown suite 'sedes'; give the path of a .toml file or one of decode, dual, dual_wide, "
-       "edges, seeds, small, tank, tank_gpu"},
+       "edges, experts, seeds, small, tank, tank_gpu"},
       {std::string(kPitchBytesMax + 1, ' '), "1:1", "the file has more than 65536 bytes"},
       {"#" + std::string(5000, '.'), "1:1", "the file has more than 4096 dots"},
   };
@@ -162,7 +162,7 @@ std::vector<Complaint> complaints_about_gpu_contestants() {
       {with_gpu("knobs = {decode = \"panel\"}"), "7:10",
        "unknown knob 'decode'; knobs are kernel, tokens, widths, rows, warpgroups, stages, steps, "
        "roles, "
-       "store, schedule, split_k, blocks, arrive, launches, graph, dual"},
+       "store, schedule, split_k, blocks, arrive, prologue, launches, graph, dual"},
       {with_gpu("variant = \"cpu_avx2\""), "7:11", "variant \"cpu_avx2\" is none of backend gpu"},
       {with_gpu("variant = \"gpu_sm80\""), "7:11",
        "unknown variant 'gpu_sm80'; variants of a GPU begin with gpu_sm90"},

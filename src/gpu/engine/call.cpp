@@ -108,24 +108,27 @@ void make_steps(GpuCall::State& call, const gpu::GroupTable& table, gpu::u32* co
                 std::uint8_t* workspace) {
   const GpuPlan::State& plan = *call.plan;
   const auto group_count = static_cast<gpu::u32>(plan.problem.groups.size());
-  const gpu::ImageLaunch& images = plan.plan.images;
-  call.steps.push_back(
-      {.kernel = &plan.kernels[plan.kernel_of_launch[0]],
-       .shape = {.grid = {count(images.block_count)}, .block = {count(images.thread_count)}},
-       .args = gpu::image_args(plan.plan, table, group_count, workspace)});
-  for (std::size_t i = 0; i < plan.plan.launches.size(); ++i) {
-    const gpu::GemmLaunch& launch = plan.plan.launches[i];
+  const bool dependent = plan.variant.knobs.launches != gpu::Launches::kStreams;
+  auto kernel = plan.kernel_of_launch.begin();
+  if (const auto& images = plan.plan.images) {
+    call.steps.push_back({.kernel = &plan.kernels[*kernel++],
+                          .shape = {.grid = {count(images->block_count)},
+                                    .block = {count(images->thread_count)},
+                                    .dependent = dependent},
+                          .args = gpu::image_args(plan.plan, table, group_count, workspace)});
+  }
+  for (const gpu::GemmLaunch& launch : plan.plan.launches) {
     gpu::GemmArgs args = gpu::gemm_args(plan.plan, launch, table, workspace);
     args.counters = counters + launch.counter_offset / sizeof(gpu::u32);
-    call.steps.push_back(
-        {.kernel = &plan.kernels[plan.kernel_of_launch[i + 1]],
-         .shape = {.grid = {count(launch.block_count)},
-                   .block = {count(launch.thread_count)},
-                   .shared_bytes = launch.shared_bytes,
-                   .dependent = plan.variant.knobs.launches != gpu::Launches::kStreams},
-         .args = args,
-         // A group's launches depend on each other and stay on one stream.
-         .lane = launch.first_group});
+    args.image_counters = counters + plan.plan.workspace.image_counter_offset / sizeof(gpu::u32);
+    call.steps.push_back({.kernel = &plan.kernels[*kernel++],
+                          .shape = {.grid = {count(launch.block_count)},
+                                    .block = {count(launch.thread_count)},
+                                    .shared_bytes = launch.shared_bytes,
+                                    .dependent = dependent},
+                          .args = args,
+                          // A group's launches depend on each other and stay on one stream.
+                          .lane = launch.first_group});
   }
 }
 
@@ -176,7 +179,8 @@ GpuCall GpuEngine::bind(const GpuPlan& plan, std::span<const GpuGroupOperands> o
       .entries = call->table.pointer<gpu::GroupEntry>(),
       .token_counts =
           on_device ? token_counts.counts : call->table.pointer<gpu::u32>(table.counts_offset),
-      .token_limit = static_cast<gpu::u32>(on_device ? token_counts.tokens_max : token_limit)};
+      .token_limit = static_cast<gpu::u32>(on_device ? token_counts.tokens_max : token_limit),
+      .counts_known = on_device ? 0u : 1u};
   make_steps(*call, groups, call->table.pointer<gpu::u32>(table.counters_offset),
              workspace.state().buffer.pointer<std::uint8_t>());
 

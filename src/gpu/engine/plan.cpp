@@ -71,6 +71,7 @@ class KernelMaker {
     gpu::Kernel kernel =
         gpu::Module(engine_.device, compilation.cubin, report.name).kernel(gpu::kEntryName);
     if (report.shared_bytes > kSharedBytesUnasked) kernel.allow_shared_bytes(report.shared_bytes);
+    if (report.shared_bytes == 0) kernel.leave_shared_memory();
     plan_.kernels.push_back(std::move(kernel));
     plan_.reports.push_back(std::move(report));
   }
@@ -109,7 +110,7 @@ GpuPlan GpuEngine::plan(const Problem& problem, std::string_view variant,
   }
   plan->plan = gpu::make_plan(plan->variant.knobs, request);
   KernelMaker maker(*state_, *plan);
-  maker.add(plan->plan.images);
+  if (plan->plan.images) maker.add(*plan->plan.images);
   for (const gpu::GemmLaunch& launch : plan->plan.launches) maker.add(launch);
   return GpuPlan(std::move(plan));
 }

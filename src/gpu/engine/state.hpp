@@ -36,8 +36,9 @@ struct GpuPlan::State {
   gpu::GemmPlan plan;
   // Launches of the same kernel share it.
   std::vector<gpu::Kernel> kernels;
-  std::vector<GpuKernelReport> reports;       // one per kernel
-  std::vector<std::size_t> kernel_of_launch;  // the prologue's, then one per launch of the plan
+  std::vector<GpuKernelReport> reports;  // one per kernel
+  std::vector<std::size_t>
+      kernel_of_launch;  // the prologue's if it has one, then one per launch of the plan
 };
 
 struct GpuWorkspace::State {
@@ -62,7 +63,7 @@ struct GpuCall::State {
   std::shared_ptr<gpu::Context> context;
   std::shared_ptr<const GpuPlan::State> plan;
   gpu::DeviceBuffer table;  // what the kernels read of the groups, and their counters
-  std::vector<Step> steps;  // the prologue first
+  std::vector<Step> steps;  // a prologue first
   std::shared_ptr<const StreamPool> pool;  // null: everything on the caller's stream
   std::vector<gpu::Event> events;          // the fork's, then one per stream of the pool
   std::optional<gpu::Graph> graph;

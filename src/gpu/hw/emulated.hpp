@@ -98,6 +98,9 @@ void store_global(T* address, T value) {
   store_global_bytes(address, &value, sizeof(T));
 }
 
+// Has the line of an address brought to the L2, which the emulator has none of.
+inline void prefetch(const void*) {}
+
 // Returns the value before; relaxed, device-wide. fence_device before it publishes the thread's
 // global stores, after it acquires those of whoever it read from.
 u32 atomic_add(u32* address, u32 value);
@@ -117,6 +120,11 @@ void barrier_wait(SharedAddress address, u32 parity);
 // Bulk copies are asynchronous; their addresses and sizes are multiples of 16 bytes.
 void copy_to_shared(SharedAddress destination, const void* source, u32 bytes,
                     SharedAddress barrier);
+// The same for what need not stay in the L2 afterwards.
+inline void copy_once_to_shared(SharedAddress destination, const void* source, u32 bytes,
+                                SharedAddress barrier) {
+  copy_to_shared(destination, source, bytes, barrier);
+}
 void copy_to_global(void* destination, SharedAddress source, u32 bytes);
 // Copies to global memory form groups per thread. wait: all but the last kPending groups have
 // arrived; wait_read: have at least left shared memory, which may then be written again.
@@ -134,6 +142,9 @@ void copy_wait() {
 // Makes the thread's ordinary shared stores visible to copies and MMAs. Said by the thread that
 // stored, before the barrier behind which the copy or MMA is issued.
 void fence_async();
+// The same for global memory and copies from it; also said by the thread that copies, after it has
+// learnt of the stores. The emulator's copies see every store that is complete.
+inline void fence_async_global() {}
 
 // Registers move between warpgroups: a warpgroup says these together. Growing waits until the
 // block's pool has enough registers.

@@ -16,6 +16,18 @@ THRESHER_DEVICE void copy_to_shared(SharedAddress destination, const void* sourc
       : "memory");
 }
 
+// What need not stay in the L2 afterwards.
+THRESHER_DEVICE void copy_once_to_shared(SharedAddress destination, const void* source, u32 bytes,
+                                         SharedAddress barrier) {
+  u64 policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0;" : "=l"(policy));
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+      "[%0], [%1], %2, [%3], %4;" ::"r"(destination),
+      "l"(source), "r"(bytes), "r"(barrier), "l"(policy)
+      : "memory");
+}
+
 THRESHER_DEVICE void copy_to_global(void* destination, SharedAddress source, u32 bytes) {
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(destination),
                "r"(source), "r"(bytes)
@@ -32,6 +44,10 @@ THRESHER_DEVICE void copy_wait_read() {
 template <int kPending>
 THRESHER_DEVICE void copy_wait() {
   asm volatile("cp.async.bulk.wait_group %0;" ::"n"(kPending) : "memory");
+}
+
+THRESHER_DEVICE void fence_async_global() {
+  asm volatile("fence.proxy.async.global;" ::: "memory");
 }
 
 THRESHER_DEVICE void fence_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }

@@ -12,6 +12,11 @@ THRESHER_DEVICE SharedAddress shared_base() {
   return static_cast<SharedAddress>(__cvta_generic_to_shared(dynamic_shared_memory));
 }
 
+// Has the line of an address brought to the L2. Nothing is read: it may be stored to meanwhile.
+THRESHER_DEVICE void prefetch(const void* address) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
+}
+
 template <typename T>
 THRESHER_DEVICE T load_shared(SharedAddress address) = delete;
 template <typename T>

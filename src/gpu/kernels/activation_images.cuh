@@ -43,24 +43,14 @@ THRESHER_DEVICE u32 decode_scale(u32 scale) {
   return hw::multiply_fp16x2(value | value << 16, kTwoTo8);
 }
 
-// Where a group's activations are.
-struct ActivationRows {
-  u64 values = 0;
-  u64 scales = 0;
-
-  THRESHER_DEVICE explicit ActivationRows(const GroupEntry& entry)
-      : values(hw::load_global(&entry.activations)),
-        scales(hw::load_global(&entry.activation_scales)) {}
-};
-
 // What a chunk (8 values) is made from, as it is loaded; `index` counts chunks of the group.
 struct Nvfp4Chunk {
   u32 codes = 0;
   u32 scale = 0;
 
-  static THRESHER_DEVICE Nvfp4Chunk load(const ActivationRows& rows, u64 index) {
-    return {hw::load_global(reinterpret_cast<const u32*>(rows.values) + index),
-            hw::load_global(reinterpret_cast<const u8*>(rows.scales) + index / 2)};
+  static THRESHER_DEVICE Nvfp4Chunk load(const ImageTask& task, u64 index) {
+    return {hw::load_global(reinterpret_cast<const u32*>(task.values) + index),
+            hw::load_global(reinterpret_cast<const u8*>(task.scales) + index / 2)};
   }
 
   THRESHER_DEVICE U32x4 values() const {
@@ -75,8 +65,8 @@ struct Nvfp4Chunk {
 struct WideChunk {
   U32x4 copied;
 
-  static THRESHER_DEVICE WideChunk load(const ActivationRows& rows, u64 index) {
-    return {hw::load_global(reinterpret_cast<const U32x4*>(rows.values) + index)};
+  static THRESHER_DEVICE WideChunk load(const ImageTask& task, u64 index) {
+    return {hw::load_global(reinterpret_cast<const U32x4*>(task.values) + index)};
   }
 
   THRESHER_DEVICE U32x4 values() const { return copied; }
@@ -91,57 +81,77 @@ struct ChunkOf<ActivationType::kNvfp4> {
   using Type = Nvfp4Chunk;
 };
 
-// One task: `chunk` is the thread's along k, `first` the first of the task's columns in the group.
-template <ImageConfig kConfig>
-THRESHER_DEVICE void make_chunks(const ImageArgs& args, const ImageGroup& group, u32 first,
-                                 u32 chunk) {
-  using Chunk = typename ChunkOf<kConfig.activations>::Type;
-  constexpr u32 kTokens = kImageTaskTokens;
-  constexpr u32 kChunksPerTile = kImageRowBytes / 16;
-  const ActivationRows rows(args.table.entries[group.index]);
-  const u64 first_row = args.table.rows_follow != 0 ? group.first_token : 0;
-  const u32 chunks_per_row = group.k / 8;
-  Chunk loaded[kTokens] = {};
-  THRESHER_UNROLL
-  for (u32 i = 0; i < kTokens; ++i) {
-    if (first + i >= group.token_count || chunk >= chunks_per_row) continue;
-    loaded[i] = Chunk::load(rows, (first_row + first + i) * chunks_per_row + chunk);
+// A lane's chunk of each of a task's tokens, between its loads and its stores: those of several
+// tasks can be on their way.
+template <ActivationType kActivations>
+class ImagePiece {
+ public:
+  THRESHER_DEVICE void load(u8* images, const ImageTask& task) {
+    const u32 chunk = task.first_chunk + static_cast<u32>(hw::lane_index());
+    // Tokens and k end before images do.
+    exists_ = task.width > 0 && chunk < round_up(task.chunks_per_row, kChunksPerTile);
+    const u32 tokens = chunk < task.chunks_per_row ? task.tokens : 0;
+    THRESHER_UNROLL
+    for (u32 i = 0; i < kImageTaskTokens; ++i) {
+      if (i >= tokens) continue;
+      loaded_[i] = Chunk::load(task, task.first_index + u64{i} * task.chunks_per_row + chunk);
+    }
+    const u32 k_tile = static_cast<u32>(hw::lane_index()) / kChunksPerTile;
+    at_ = images + (u64{task.image_row} + k_tile * task.width) * kImageRowBytes;
+    place_ = chunk % kChunksPerTile ^ task.row_in_tile;
   }
 
-  const TokenTiles tiles = cut_tokens(kConfig.cut, group.token_count);
-  const u32 tile = tiles.tile_of(first);
-  const u32 tile_first = tiles.first_token(tile);
-  const u64 image_row = group.first_image_row + u64{tile_first} * group.k_tile_count() +
-                        u64{chunk / kChunksPerTile} * tiles.width_of(tile) + (first - tile_first);
-  THRESHER_UNROLL
-  for (u32 i = 0; i < kTokens; ++i) {
-    const u32 place = (chunk % kChunksPerTile) ^ ((first - tile_first + i) % 8);
-    hw::store_global(
-        reinterpret_cast<U32x4*>(args.images + (image_row + i) * kImageRowBytes + place * 16),
-        loaded[i].values());
+  THRESHER_DEVICE void store() const {
+    if (!exists_) return;
+    THRESHER_UNROLL
+    for (u32 i = 0; i < kImageTaskTokens; ++i) {
+      // A task's first row is a multiple of 4: adding i to it sets bits that it does not have.
+      hw::store_global(reinterpret_cast<U32x4*>(at_ + i * kImageRowBytes + (place_ ^ i) * 16),
+                       loaded_[i].values());
+    }
+  }
+
+ private:
+  using Chunk = typename ChunkOf<kActivations>::Type;
+
+  Chunk loaded_[kImageTaskTokens] = {};
+  u8* at_ = nullptr;  // the image's row of the first token
+  u32 place_ = 0;     // of the chunk in that row
+  bool exists_ = false;
+};
+
+// Makes task `first` and every `step`th after it. By a warp together, which has kPieces of them on
+// their way at a time.
+template <ImageConfig kConfig, int kPieces>
+THRESHER_DEVICE void make_images(const ImageArgs& args, ImageTasks<kConfig.cut>& tasks, u32 first,
+                                 u32 step) {
+  constexpr u32 kCount = static_cast<u32>(kPieces);
+  for (u32 task = first;; task += kCount * step) {
+    const ImageTask own = tasks.find(task + static_cast<u32>(hw::lane_index()) % kCount * step);
+    if (hw::ballot(own.width > 0) == 0) return;
+    ImagePiece<kConfig.activations> pieces[kPieces];
+    THRESHER_UNROLL
+    for (int i = 0; i < kPieces; ++i) pieces[i].load(args.images, own.of_lane(i));
+    THRESHER_UNROLL
+    for (int i = 0; i < kPieces; ++i) pieces[i].store();
+    hw::sync_warp();
   }
 }
 
 // Tasks are dealt out to the warps in turn.
 template <ImageConfig kConfig>
 THRESHER_DEVICE void image_kernel(const ImageArgs& args) {
-  hw::wait_for_previous_kernel();
+  // The GEMM looks for its weights by the token counts as soon as it starts.
+  wait_for_counts(args.table, args.group_count);
   hw::start_next_kernel();
 
   const u32 warps_per_block = static_cast<u32>(hw::thread_count() / hw::kWarpThreads);
   const u32 warp_count = warps_per_block * static_cast<u32>(hw::block_count());
-  u32 task = static_cast<u32>(hw::block_index()) * warps_per_block + hw::warp_index();
   ImageTasks<kConfig.cut> tasks(args.table, args.group_count);
-  ImageGroup group;
-  for (u32 in_group = 0; tasks.find(task, group, in_group); task += warp_count) {
-    const u32 stretches = group.stretches();
-    const u32 tokens = in_group / stretches;
-    const u32 chunk = in_group % stretches * hw::kWarpThreads + hw::lane_index();
-    if (chunk < group.k_tile_count() * (kTileK / 8)) {
-      make_chunks<kConfig>(args, group, tokens * kImageTaskTokens, chunk);
-    }
-    hw::sync_warp();
-  }
+  hw::wait_for_previous_kernel();
+  make_images<kConfig, 1>(args, tasks,
+                          static_cast<u32>(hw::block_index()) * warps_per_block + hw::warp_index(),
+                          warp_count);
 }
 
 }  // namespace thresher::gpu

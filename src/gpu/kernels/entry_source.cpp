@@ -21,13 +21,14 @@ std::string config_text(const GemmConfig& config) {
       ".consumer_warpgroups = {}, .stages = {}, .fragment_steps = {}, "
       ".specialised = {}, "
       ".store = {}, .schedule = {}, .split_k = {}, .blocks_per_sm = {}, "
-      ".arrive = {}}}",
+      ".arrive = {}, .prologue = {}, .activations = {}}}",
       enumerator("Product", config.product), enumerator("OutputType", config.output),
       enumerator("hw::Operand", config.operand), config.tokens, enumerator("Widths", config.widths),
       config.weight_rows, config.consumer_warpgroups, config.stages, config.fragment_steps,
       config.specialised, enumerator("Store", config.store),
       enumerator("Schedule", config.schedule), config.split_k, config.blocks_per_sm,
-      enumerator("Arrive", config.arrive));
+      enumerator("Arrive", config.arrive), enumerator("Prologue", config.prologue),
+      enumerator("ActivationType", config.activations));
 }
 
 std::string config_text(const ImageConfig& config) {
@@ -41,7 +42,7 @@ struct Entry {
   std::string_view function;
   std::string_view args;
   std::string config;
-  int thread_count = 0;
+  int thread_count = 0;  // at most
   int blocks_per_sm = 1;
 };
 
@@ -64,7 +65,8 @@ std::string entry_source(const ImageLaunch& launch) {
                     .function = "image_kernel",
                     .args = "ImageArgs",
                     .config = config_text(launch.config),
-                    .thread_count = launch.thread_count});
+                    .thread_count = launch.thread_count,
+                    .blocks_per_sm = kImageBlocksPerSm});
 }
 
 std::string entry_source(const GemmLaunch& launch) {
@@ -73,7 +75,7 @@ std::string entry_source(const GemmLaunch& launch) {
                     .function = plain ? "plain_gemm_kernel" : "gemm_kernel",
                     .args = "GemmArgs",
                     .config = config_text(launch.config),
-                    .thread_count = launch.thread_count,
+                    .thread_count = plain ? launch.thread_count : thread_bound(launch.config),
                     .blocks_per_sm = launch.config.blocks_per_sm});
 }
 

@@ -5,7 +5,8 @@
 // has the products). The MMA computes C transposed: its rows are rows of weights, its columns are
 // tokens, so a group of few tokens wastes little.
 //
-// Inputs: weights packed as in weight_layout.hpp, activations as images from activation_images.cuh.
+// Inputs: weights packed as in weight_layout.hpp, activations as images from activation_images.cuh,
+// or as they are, to be made into images first (image_shares.cuh).
 // Roles: one thread fills the stages (gemm_loader.cuh), one or two warpgroups decode and multiply
 // (gemm_multiply.cuh) and finish their part of the tile (gemm_values.cuh, store_*.cuh). Blocks stay
 // and walk the tiles of all groups (tile_walk.cuh); the loader runs ahead across tiles.
@@ -18,6 +19,7 @@
 #include "gpu/kernels/gemm_loader.cuh"
 #include "gpu/kernels/gemm_multiply.cuh"
 #include "gpu/kernels/gemm_values.cuh"
+#include "gpu/kernels/image_shares.cuh"
 #include "gpu/kernels/split_sums.cuh"
 #include "gpu/kernels/stage_ring.cuh"
 #include "gpu/kernels/store_direct.cuh"
@@ -106,33 +108,44 @@ THRESHER_DEVICE void consume(const GemmArgs& args, const StageRing<kConfig>& rin
   Consumer<kConfig, AfterRelease>(args, ring, after_release).run();
 }
 
-// The producer's warpgroup: one of its threads loads, the others are there for their registers.
+// The producer's warpgroup: one warp sets the ring up, another writes the book, and then one thread
+// loads. The others are there for their registers. The consumers meanwhile do what they can without
+// ring and book, and meet the producers, who do not wait for them, before they look at either.
 template <GemmConfig kConfig>
 THRESHER_DEVICE void produce(const GemmArgs& args, const StageRing<kConfig>& ring) {
-  constexpr int kProducerWarp = consumer_threads(kConfig) / hw::kWarpThreads;
-  if (hw::warp_index() != kProducerWarp || !hw::elect_one()) return;
+  constexpr int kWarp = consumer_threads(kConfig) / hw::kWarpThreads;
+  if (hw::warp_index() == kWarp && hw::elect_one()) ring.init();
+  if (hw::warp_index() == kWarp + 1) write_book<kConfig>(ring.book(), args);
+  hw::sync_named(kProducersBarrier, hw::kWarpgroupThreads);
+  hw::arrive_named(kReadyBarrier, thread_count(kConfig));
+  if constexpr (consumer_registers(kConfig) > 0) hw::registers_shrink<kProducerRegisters>();
+  // Elected here, where the compiler sees that the copies below are one thread's.
+  if (hw::warp_index() != kWarp || !hw::elect_one()) return;
   GemmLoader<kConfig> loader(args, ring);
   loader.start();
   while (loader.load_next()) {
   }
-  hw::start_next_kernel();
+  if constexpr (kConfig.prologue == Prologue::kKernel) hw::start_next_kernel();
 }
 
 template <GemmConfig kConfig>
 THRESHER_DEVICE void run_specialised(const GemmArgs& args, const StageRing<kConfig>& ring) {
-  constexpr int kConsumerRegisters = consumer_registers(kConfig);
-  if (hw::thread_index() >= consumer_threads(kConfig)) {
-    if constexpr (kConsumerRegisters > 0) hw::registers_shrink<kProducerRegisters>();
-    produce<kConfig>(args, ring);
-  } else {
-    if constexpr (kConsumerRegisters > 0) hw::registers_grow<kConsumerRegisters>();
-    consume<kConfig>(args, ring, [] {});
+  if (hw::thread_index() >= consumer_threads(kConfig)) return produce<kConfig>(args, ring);
+  if constexpr (kConfig.prologue == Prologue::kInside) ImageShares<kConfig>(args, ring).make();
+  if constexpr (consumer_registers(kConfig) > 0) {
+    hw::registers_grow<consumer_registers(kConfig)>();
   }
+  hw::sync_named(kReadyBarrier, thread_count(kConfig));
+  consume<kConfig>(args, ring, [] {});
 }
 
 // Everybody consumes, and thread 0 refills each stage as soon as all have let go of it.
 template <GemmConfig kConfig>
 THRESHER_DEVICE void run_unspecialised(const GemmArgs& args, const StageRing<kConfig>& ring) {
+  if (hw::thread_index() == 0) ring.init();
+  constexpr int kBookWarp = thread_count(kConfig) / hw::kWarpThreads - 1;  // not that of thread 0
+  if (hw::warp_index() == kBookWarp) write_book<kConfig>(ring.book(), args);
+  hw::sync_block();
   GemmLoader<kConfig> loader(args, ring);
   const auto refill = [&loader] {
     if (hw::thread_index() == 0) loader.load_next();
@@ -145,10 +158,10 @@ THRESHER_DEVICE void run_unspecialised(const GemmArgs& args, const StageRing<kCo
 
 template <GemmConfig kConfig>
 THRESHER_DEVICE void gemm_kernel(const GemmArgs& args) {
+  if constexpr (kConfig.prologue == Prologue::kInside) {
+    wait_for_counts(args.table, args.first_group + args.group_count);
+  }
   const StageRing<kConfig> ring(hw::shared_base());
-  constexpr int kBookWarp = thread_count(kConfig) / hw::kWarpThreads - 1;  // not that of thread 0
-  if (hw::warp_index() == kBookWarp) write_book<kConfig>(ring.book(), args);
-  ring.init();
   if constexpr (kConfig.specialised) {
     run_specialised<kConfig>(args, ring);
   } else {

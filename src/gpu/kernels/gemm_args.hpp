@@ -20,14 +20,15 @@ struct Factor {
 // One group, in device memory. Addresses are 64-bit numbers, as device code loads them. Of a group
 // without tokens only n and k are looked at.
 struct GroupEntry {
+  // What every block asks for before it can fetch anything stands in one sector (32 bytes).
   u64 weights = 0;  // packed; 16-byte aligned
-  u64 c = 0;        // aligned to its element
   // NVFP4: codes, aligned to 8 bytes. fp16, bf16: values, aligned to 16. Rows are k apart.
   u64 activations = 0;
   u64 activation_scales = 0;  // NVFP4 only
-  u64 c_stride_elements = 0;
   u32 n = 0;
   u32 k = 0;
+  u64 c = 0;  // aligned to its element
+  u64 c_stride_elements = 0;
   Factor factor;  // alpha and global scales; of the gate product if dual
   Factor factor_up;
 };
@@ -40,6 +41,9 @@ struct GroupTable {
   // 0: an entry's activations and c are its group's. 1: they are those of group 0, and the rows of
   // a group follow those of the group before it (all groups then have the same k, n and stride).
   u32 rows_follow = 0;
+  // 1: the counts do not change any more, and may be read while the kernels before still run. 0:
+  // one of those may write them.
+  u32 counts_known = 0;
 };
 
 // Argument of the prologue (activation_images.cuh).
@@ -52,12 +56,13 @@ struct ImageArgs {
 // Argument of a GEMM launch. Pointers below `images` are null where the config does not need them.
 struct GemmArgs {
   GroupTable table;
-  const u8* images = nullptr;
+  u8* images = nullptr;
   float* gates = nullptr;  // two-pass dual: tokens of all groups x gate_stride_elements
   u64 gate_stride_elements = 0;
   float* partials = nullptr;  // tiles in parts: slots for the sums of one part each
   u32* counters = nullptr;    // tiles in parts: how many of a tile are done; zero between launches
-  u32 first_group = 0;        // the launch computes groups first_group to first_group + group_count
+  u32* image_counters = nullptr;  // prologue inside: two, likewise
+  u32 first_group = 0;  // the launch computes groups first_group to first_group + group_count
   u32 group_count = 0;
 };
 

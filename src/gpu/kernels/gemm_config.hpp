@@ -5,6 +5,7 @@
 
 #include "gpu/hw/types.hpp"
 #include "gpu/hw/words.hpp"
+#include "gpu/kernels/image_config.hpp"
 #include "gpu/kernels/token_tiles.hpp"
 #include "gpu/kernels/weight_layout.hpp"
 
@@ -30,6 +31,10 @@ enum class Schedule : u8 { kTiles, kBalanced };
 // follow it.
 enum class Arrive : u8 { kWarp, kThread };
 
+// Who makes the images of the activations: a kernel of its own, or the GEMM's blocks before they
+// multiply (image_shares.cuh).
+enum class Prologue : u8 { kKernel, kInside };
+
 struct GemmConfig {
   Product product = Product::kGemm;
   OutputType output = OutputType::kFp16;
@@ -47,6 +52,8 @@ struct GemmConfig {
   int split_k = 1;        // parts that k is cut into, summed in their order; 1 if balanced
   int blocks_per_sm = 1;  // that registers and shared memory shall suffice for
   Arrive arrive = Arrive::kThread;
+  Prologue prologue = Prologue::kKernel;
+  ActivationType activations = ActivationType::kNvfp4;  // that images are made of, if inside
 
   bool operator==(const GemmConfig&) const = default;
 };
@@ -97,14 +104,29 @@ THRESHER_DEVICE constexpr int thread_count(const GemmConfig& config) {
   return consumer_threads(config) + (config.specialised ? hw::kWarpgroupThreads : 0);
 }
 
+// Barriers of the block by number: one for each consumer warpgroup, from 1 on, then these.
+enum NamedBarrier : int { kConsumersBarrier = 5, kProducersBarrier, kReadyBarrier };
+
 inline constexpr int kRegistersPerSm = 65536;
 inline constexpr int kRegistersPerThreadMax = 255;
 inline constexpr int kRegisterGranule = 8;
 inline constexpr int kProducerRegisters = 40;
 
+// Tiles of few tokens do with few registers. A quarter of the file is left to the prologue then, so
+// that their blocks start, and fetch weights, while its blocks are still there.
+inline constexpr int kTokensBesidePrologue = 16;
+
+// The threads that the compiler divides the register file by.
+THRESHER_DEVICE constexpr int thread_bound(const GemmConfig& config) {
+  const int threads = thread_count(config);
+  const bool leaves = config.prologue == Prologue::kKernel && config.blocks_per_sm == 1 &&
+                      config.tokens <= kTokensBesidePrologue;
+  return leaves && threads == 384 ? 512 : threads;
+}
+
 // What the compiler gives every thread at launch.
 THRESHER_DEVICE constexpr int launch_registers(const GemmConfig& config) {
-  const int each = kRegistersPerSm / (thread_count(config) * config.blocks_per_sm);
+  const int each = kRegistersPerSm / (thread_bound(config) * config.blocks_per_sm);
   const int granules = each / kRegisterGranule * kRegisterGranule;
   return granules < kRegistersPerThreadMax ? granules : kRegistersPerThreadMax;
 }

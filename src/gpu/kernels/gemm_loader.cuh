@@ -7,6 +7,7 @@
 
 #include "gpu/hw/hw.cuh"
 #include "gpu/kernels/gemm_config.hpp"
+#include "gpu/kernels/image_shares.cuh"
 #include "gpu/kernels/stage_ring.cuh"
 #include "gpu/kernels/tile_walk.cuh"
 
@@ -16,15 +17,16 @@ template <GemmConfig kConfig>
 class GemmLoader {
  public:
   THRESHER_DEVICE GemmLoader(const GemmArgs& args, const StageRing<kConfig>& ring)
-      : walk_(args, ring.book()), ring_(ring), images_(args.images) {}
+      : args_(args), walk_(args, ring.book()), ring_(ring) {}
 
   // Fills the ring for the first time.
   THRESHER_DEVICE void start() {
     if (walk_.next()) start_tile();
     const u32 early = k_tiles_left_ < kConfig.stages ? k_tiles_left_ : kConfig.stages;
     for (u32 stage = 0; stage < early; ++stage) load_weights(stage);
-    hw::wait_for_previous_kernel();
+    wait_for_images();
     for (u32 stage = 0; stage < early; ++stage) load_image(stage);
+    if constexpr (kConfig.prologue == Prologue::kInside) ImageShares<kConfig>(args_, ring_).leave();
     k_tiles_left_ -= early;
     for (u32 stage = 0; stage < early; ++stage) position_.advance();
     for (u32 stage = early; stage < kConfig.stages; ++stage) load_next();
@@ -48,14 +50,22 @@ class GemmLoader {
  private:
   static constexpr u32 kWeightTiles = kConfig.weight_rows / kTileRows;
 
+  THRESHER_DEVICE void wait_for_images() const {
+    if constexpr (kConfig.prologue == Prologue::kInside) {
+      ImageShares<kConfig>(args_, ring_).wait();
+    } else {
+      hw::wait_for_previous_kernel();
+    }
+  }
+
   // The first copy into a stage says how much comes in all.
   THRESHER_DEVICE void load_weights(u32 stage) {
     hw::barrier_arrive_expect(ring_.full(stage),
                               image_bytes_ + StageRing<kConfig>::kLayout.weight_stage_bytes);
     THRESHER_UNROLL
     for (u32 i = 0; i < kWeightTiles; ++i) {
-      hw::copy_to_shared(ring_.weights(stage) + i * kTileBytes, weights_[i], kTileBytes,
-                         ring_.full(stage));
+      hw::copy_once_to_shared(ring_.weights(stage) + i * kTileBytes, weights_[i], kTileBytes,
+                              ring_.full(stage));
       weights_[i] += kTileBytes;
     }
   }
@@ -70,7 +80,7 @@ class GemmLoader {
     const auto& group = walk_.group();
     k_tiles_left_ = tile.k_tile_count;
     image_bytes_ = image_bytes(tile.width);
-    image_ = images_ + group.tile_image_byte(tile.first_token) +
+    image_ = args_.images + group.tile_image_byte(tile.first_token) +
              static_cast<u64>(tile.first_k_tile) * image_bytes_;
 
     // Where the rows end before the block's tile does, the last weights are loaded again; nobody
@@ -87,9 +97,9 @@ class GemmLoader {
     }
   }
 
+  const GemmArgs& args_;
   WalkOf<kConfig, Walker::kThread> walk_;
   const StageRing<kConfig>& ring_;
-  const u8* images_;
   RingPosition<kConfig.stages> position_;
   u32 k_tiles_left_ = 0;
   u32 image_bytes_ = 0;

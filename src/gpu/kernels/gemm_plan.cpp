@@ -11,7 +11,6 @@ namespace thresher::gpu {
 namespace {
 
 constexpr std::size_t kAlignment = 256;
-constexpr int kImageBlocksPerSm = 4;  // as many as their registers allow
 
 ImageLaunch image_launch(const PlanRequest& request, TokenCut cut) {
   constexpr int kWarps = kImageThreads / hw::kWarpThreads;
@@ -28,8 +27,12 @@ ImageLaunch image_launch(const PlanRequest& request, TokenCut cut) {
 int block_count(GemmKind kind, const GemmConfig& config, const PlanRequest& request,
                 const Problem& launched) {
   const Extents extents({launched, request.token_limit, request.limits}, token_cut(config));
-  const std::int64_t pieces =
+  std::int64_t pieces =
       extents.tiles(config) * (config.schedule == Schedule::kBalanced ? extents.k_tiles_max : 1);
+  if (config.prologue == Prologue::kInside) {
+    const int warps = consumer_threads(config) / hw::kWarpThreads;
+    pieces = std::max(pieces, divide_up(extents.image_tasks(), warps));
+  }
   const std::int64_t most = kind == GemmKind::kPlain
                                 ? kCountMax - 1
                                 : std::int64_t{request.limits.sm_count} * config.blocks_per_sm;
@@ -118,8 +121,10 @@ WorkspaceLayout arrange_workspace(const GemmKnobs& knobs, const PlanRequest& req
     workspace.gates = arranger.take(tokens * workspace.gate_stride_elements * sizeof(float));
   }
   workspace.partials = arranger.take(parts.partial_bytes);
-  workspace.counters = arranger.take(parts.counter_bytes);
+  workspace.image_counter_offset = parts.counter_bytes;
   workspace.counter_bytes = parts.counter_bytes;
+  if (knobs.prologue == Prologue::kInside) workspace.counter_bytes += 2 * sizeof(u32);
+  workspace.counters = arranger.take(workspace.counter_bytes);
   workspace.bytes = arranger.bytes();
   return workspace;
 }
@@ -134,10 +139,11 @@ std::int64_t token_count(const Problem& problem) {
 
 GemmPlan make_plan(const GemmKnobs& knobs, const PlanRequest& request) {
   THRESHER_ASSERT(why_not(knobs, request).empty());
-  GemmPlan plan{.images = image_launch(request, token_cut(knobs)),
+  GemmPlan plan{.images = {},
                 .launches = gemm_launches(knobs, request),
                 .workspace = {},
                 .token_limit = static_cast<std::uint32_t>(request.token_limit)};
+  if (knobs.prologue == Prologue::kKernel) plan.images = image_launch(request, token_cut(knobs));
   const PartSpace parts = arrange_parts(plan.launches, request);
   plan.workspace = arrange_workspace(knobs, request, parts);
   return plan;
@@ -151,14 +157,16 @@ ImageArgs image_args(const GemmPlan& plan, const GroupTable& table, std::uint32_
 GemmArgs gemm_args(const GemmPlan& plan, const GemmLaunch& launch, const GroupTable& table,
                    std::uint8_t* workspace) {
   const WorkspaceLayout& at = plan.workspace;
-  return {.table = table,
-          .images = workspace + at.images,
-          .gates = reinterpret_cast<float*>(workspace + at.gates),
-          .gate_stride_elements = at.gate_stride_elements,
-          .partials = reinterpret_cast<float*>(workspace + at.partials + launch.partial_offset),
-          .counters = reinterpret_cast<u32*>(workspace + at.counters + launch.counter_offset),
-          .first_group = launch.first_group,
-          .group_count = launch.group_count};
+  return {
+      .table = table,
+      .images = workspace + at.images,
+      .gates = reinterpret_cast<float*>(workspace + at.gates),
+      .gate_stride_elements = at.gate_stride_elements,
+      .partials = reinterpret_cast<float*>(workspace + at.partials + launch.partial_offset),
+      .counters = reinterpret_cast<u32*>(workspace + at.counters + launch.counter_offset),
+      .image_counters = reinterpret_cast<u32*>(workspace + at.counters + at.image_counter_offset),
+      .first_group = launch.first_group,
+      .group_count = launch.group_count};
 }
 
 // As the CPU backend does: a factor near or below the smallest normal float would lose bits, so

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,7 @@ struct GemmKnobs {
   int split_k = 1;
   int blocks_per_sm = 1;
   Arrive arrive = Arrive::kThread;
+  Prologue prologue = Prologue::kKernel;
   Launches launches = Launches::kGrouped;
   Dual dual = Dual::kFused;
 
@@ -92,11 +94,12 @@ struct WorkspaceLayout {
   std::size_t partials = 0;
   std::size_t counters = 0;
   std::size_t counter_bytes = 0;
+  std::size_t image_counter_offset = 0;  // among the counters
   std::size_t bytes = 0;
 };
 
 struct GemmPlan {
-  ImageLaunch images;
+  std::optional<ImageLaunch> images;  // none: the GEMM makes them
   // In order. Launches of different groups are independent of each other; launches of the same
   // group, and all of them after the images, are not.
   std::vector<GemmLaunch> launches;

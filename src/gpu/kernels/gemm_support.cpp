@@ -28,6 +28,17 @@ std::string first_of(std::initializer_list<std::string> reasons) {
   return {};
 }
 
+std::string why_not_prologue(const GemmKnobs& knobs, Op op) {
+  if (knobs.prologue == Prologue::kKernel) return {};
+  if (knobs.kind == GemmKind::kPlain) return "the plain kernel has no prologue inside";
+  if (!knobs.specialised) return "a prologue inside needs a producer: take roles = split";
+  if (knobs.launches != Launches::kGrouped || products_of(knobs, op).size() > 1) {
+    return "a prologue inside needs everything in one launch: take launches = grouped and, for "
+           "dual problems, dual = fused";
+  }
+  return {};
+}
+
 std::string why_not_values(const GemmKnobs& knobs) {
   if (knobs.tokens % 8 != 0) return fmt::format("tokens = {} is not a multiple of 8", knobs.tokens);
   if (std::string reason = why_not_between("tokens", knobs.tokens, 8, 256); !reason.empty()) {
@@ -126,6 +137,9 @@ std::string why_not_size(const GemmConfig& config, const PlanRequest& request) {
 
 std::string why_not(const GemmKnobs& knobs, const PlanRequest& request) {
   if (std::string reason = why_not_values(knobs); !reason.empty()) return reason;
+  if (std::string reason = why_not_prologue(knobs, request.problem.op); !reason.empty()) {
+    return reason;
+  }
   for (const Product product : products_of(knobs, request.problem.op)) {
     const GemmConfig config = config_of(knobs, request.problem, product);
     std::string reason = why_not_config(knobs.kind, config, request.limits);

@@ -18,6 +18,7 @@ struct ImageConfig {
 };
 
 inline constexpr int kImageThreads = 256;
+inline constexpr int kImageBlocksPerSm = 4;
 
 // What a warp does at a time: so many tokens of one tile, 8 k per thread and token.
 inline constexpr int kImageTaskTokens = 4;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over the lanes of a warp, and the tokens of 32 groups at a time.
+// Sums over the lanes of a warp, and the tokens of 32 groups at a time: when they can be read, and
+// how.
 #pragma once
 
 #include "gpu/hw/hw.cuh"
@@ -43,5 +44,17 @@ struct LaneTokens {
     return tokens;
   }
 };
+
+// By all threads of a kernel, before they read the table: waits for the kernels before if one of
+// those may write the token counts, and has the table brought nearer meanwhile.
+THRESHER_DEVICE void wait_for_counts(const GroupTable& table, u32 group_count) {
+  if (table.counts_known != 0) return;
+  for (u32 i = static_cast<u32>(hw::thread_index()); i < group_count;
+       i += static_cast<u32>(hw::thread_count())) {
+    hw::prefetch(table.entries + i);
+    hw::prefetch(table.token_counts + i);
+  }
+  hw::wait_for_previous_kernel();
+}
 
 }  // namespace thresher::gpu

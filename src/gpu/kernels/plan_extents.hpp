@@ -23,21 +23,24 @@ GemmConfig config_of(const GemmKnobs& knobs, const Problem& problem, Product pro
 // The same where the types are known: a constant for whoever instantiates kernels.
 constexpr GemmConfig config_of(const GemmKnobs& knobs, Product product, ActivationType activations,
                                OutputType output) {
-  const GemmConfig config{.product = product,
-                          .output = output,
-                          .operand = operand_of(activations),
-                          .tokens = knobs.tokens,
-                          .widths = knobs.widths,
-                          .weight_rows = knobs.weight_rows,
-                          .consumer_warpgroups = knobs.consumer_warpgroups,
-                          .stages = knobs.stages,
-                          .fragment_steps = knobs.fragment_steps,
-                          .specialised = knobs.specialised,
-                          .store = knobs.store,
-                          .schedule = knobs.schedule,
-                          .split_k = knobs.split_k,
-                          .blocks_per_sm = knobs.blocks_per_sm,
-                          .arrive = knobs.arrive};
+  const GemmConfig config{
+      .product = product,
+      .output = output,
+      .operand = operand_of(activations),
+      .tokens = knobs.tokens,
+      .widths = knobs.widths,
+      .weight_rows = knobs.weight_rows,
+      .consumer_warpgroups = knobs.consumer_warpgroups,
+      .stages = knobs.stages,
+      .fragment_steps = knobs.fragment_steps,
+      .specialised = knobs.specialised,
+      .store = knobs.store,
+      .schedule = knobs.schedule,
+      .split_k = knobs.split_k,
+      .blocks_per_sm = knobs.blocks_per_sm,
+      .arrive = knobs.arrive,
+      .prologue = knobs.prologue,
+      .activations = knobs.prologue == Prologue::kInside ? activations : ActivationType::kNvfp4};
   return knobs.kind == GemmKind::kPlain ? plain_config(config) : config;
 }
 // How the knobs cut tokens, which images and all launches share.

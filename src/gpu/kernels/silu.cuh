@@ -15,7 +15,8 @@ THRESHER_DEVICE float exp_negative(float x) {
   constexpr float kLn2Low = -2.12194440e-4f;
   constexpr float kRoundMagic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
   const float clamped = x < kFlushAbove ? x : kFlushAbove;
-  const float n = (clamped * -kLog2E + kRoundMagic) - kRoundMagic;
+  const float shifted = clamped * -kLog2E + kRoundMagic;
+  const float n = shifted - kRoundMagic;
   const float r = (-clamped - n * kLn2High) - n * kLn2Low;
   float p = r * (1.0f / 5040.0f) + 1.0f / 720.0f;
   p = p * r + 1.0f / 120.0f;
@@ -24,7 +25,8 @@ THRESHER_DEVICE float exp_negative(float x) {
   p = p * r + 0.5f;
   p = p * r + 1.0f;
   p = p * r + 1.0f;
-  const float power = hw::bits_to_float(static_cast<u32>(static_cast<i32>(n) + 127) << 23);
+  // 2^n: the lowest bits of `shifted` are those of n, and the magic number's are zeros.
+  const float power = hw::bits_to_float((hw::float_to_bits(shifted) << 23) + (127u << 23));
   return x < kFlushAbove ? p * power : 0.0f;
 }
 

@@ -50,16 +50,13 @@ struct StageRing {
 
   THRESHER_DEVICE GroupBook book() const { return {base + kLayout.book}; }
 
-  // By the whole block, before anything else.
+  // By one thread, before anything else; the block must then meet.
   THRESHER_DEVICE void init() const {
-    if (hw::thread_index() == 0) {
-      for (u32 stage = 0; stage < kConfig.stages; ++stage) {
-        hw::barrier_init(full(stage), 1);
-        hw::barrier_init(empty(stage), kArrivals);
-      }
-      hw::barrier_init_fence();
+    for (u32 stage = 0; stage < kConfig.stages; ++stage) {
+      hw::barrier_init(full(stage), 1);
+      hw::barrier_init(empty(stage), kArrivals);
     }
-    hw::sync_block();
+    hw::barrier_init_fence();
   }
 
   // By a consumer's warp together: it has read the stage and its MMAs on it are complete.

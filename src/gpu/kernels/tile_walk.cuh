@@ -2,8 +2,10 @@
 // The schedule: which tiles, or parts of them along k, a block computes. Found from the token
 // counts in device memory, by every role for itself: a single thread, or all threads of warps.
 //
-// Tiles are numbered over all groups: groups in order, within a group by weight rows, then by
-// tokens, so that blocks that run at the same time share weights and images in the L2.
+// Tiles are numbered over all groups: groups in order, so that blocks that run at the same time
+// share weights and images in the L2. Within a group whole tiles are numbered by tokens, then by
+// weight rows: a group's tiles are of different widths, and if those took turns some blocks would
+// always get the wide ones. Stretches of equal length go by weight rows first.
 #pragma once
 
 #include "gpu/hw/hw.cuh"
@@ -116,7 +118,8 @@ class TileWalk {
     const TokenTiles& tiles = group().tiles;
     const u32 in_group = index_ - finder_.begin();
     const u32 place = in_group / kConfig.split_k;
-    tile_.set_place(tiles, place % tiles.count, place / tiles.count);
+    const u32 row_tiles = row_tiles_in<kConfig>(group());
+    tile_.set_place(tiles, place / row_tiles, place % row_tiles);
     set_part(in_group % kConfig.split_k);
     index_ += static_cast<u32>(hw::block_count());
     return true;

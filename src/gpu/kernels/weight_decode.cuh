@@ -52,7 +52,8 @@ struct WeightDecode<hw::Operand::kBf16> {
     if constexpr (kValue == 0) return (word & kSign) | (word >> 3 & kMagnitude);
     if constexpr (kValue == 1) return (word << 3 & kSign) | (word & kMagnitude);
     if constexpr (kValue == 2) return (word << 1 & kSign) | (word << 3 & kMagnitude);
-    if constexpr (kValue == 3) return (word << 2 & kSign) | (word << 6 & kMagnitude);
+    // As in fp16; the carries of what is masked off end below what is kept.
+    if constexpr (kValue == 3) return (word & 0x20072007u) * 0x44u & (kSign | kMagnitude);
   }
 
   static THRESHER_DEVICE u32 scales(u32 word, int step) {
