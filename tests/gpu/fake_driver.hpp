@@ -45,6 +45,7 @@ class FakeDriver {
   std::size_t memory_bytes_free = 100 << 20;
   std::vector<std::size_t> parameter_bytes;
   std::size_t shared_bytes_max = 232448;
+  int shared_carveout = -1;  // as it was last asked for, in percent
   float elapsed_milliseconds = 0.25f;
 
   // What a test may look at afterwards.
@@ -360,9 +361,13 @@ inline void FakeDriver::bind_modules() {
     *value = values.at(which);
     return enter("cuFuncGetAttribute", true);
   };
-  driver.cuFuncSetAttribute = [](cuda::Function, cuda::FunctionAttribute, int value) {
+  driver.cuFuncSetAttribute = [](cuda::Function, cuda::FunctionAttribute which, int value) {
     const cuda::Result result = enter("cuFuncSetAttribute", true);
     if (result != cuda::kSuccess) return result;
+    if (which == cuda::kFunctionPreferredSharedCarveout) {
+      self_->shared_carveout = value;
+      return cuda::kSuccess;
+    }
     if (static_cast<std::size_t>(value) + 1024 > self_->shared_bytes_max) {
       return cuda::kInvalidValue;
     }

@@ -115,6 +115,15 @@ TEST_F(ModuleTest, TakesParametersOnTrustWhereTheDriverCannotTell) {
   EXPECT_EQ(fake.launches.size(), 2U);
 }
 
+TEST_F(ModuleTest, AKernelCanLeaveAllSharedMemoryToOthers) {
+  Kernel kernel = load();
+  EXPECT_EQ(fake.shared_carveout, -1);
+  kernel.leave_shared_memory();
+  EXPECT_EQ(fake.shared_carveout, 100);
+  const LaunchShape shape{.grid = {1}, .block = {256}, .shared_bytes = 48 << 10};
+  EXPECT_EQ(error_of([&] { kernel.launch(stream, shape); }), "no error");
+}
+
 TEST_F(ModuleTest, SharedMemoryBeyondTheDefaultMustBeAllowed) {
   Kernel kernel = load();
   const LaunchShape shape{.grid = {1}, .block = {384}, .shared_bytes = 200000};

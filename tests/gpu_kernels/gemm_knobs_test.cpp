@@ -50,6 +50,31 @@ TEST(GemmKnobs, Stages) {
   expect_right<with_stages(6)>();
 }
 
+// Two blocks run at a time here, so that those make the images of all others, and nobody may wait
+// for a block that has not started.
+constexpr GemmKnobs inside(GemmKnobs knobs) {
+  knobs.prologue = Prologue::kInside;
+  return knobs;
+}
+
+TEST(GemmKnobs, PrologueInside) {
+  expect_right<inside(kSmall)>();
+  expect_right<inside(kSmall), Op::kDual>();
+  expect_right<inside({.tokens = 16, .consumer_warpgroups = 1})>();
+  expect_right<inside({.tokens = 16, .weight_rows = 256, .consumer_warpgroups = 4})>();
+  expect_right<inside({.tokens = 16, .schedule = Schedule::kBalanced})>();
+  expect_right<inside({.tokens = 16, .split_k = 3})>();
+  expect_right<inside(kSmall)>({.m = {0, 0}});
+}
+
+TEST(GemmKnobs, PrologueInsideOfWideActivations) {
+  constexpr GemmKnobs kInside = inside(kSmall);
+  KernelScene scene(make_problem(kRagged, 130, 208, Op::kGemm, Activations::kBf16, Output::kFp32),
+                    {});
+  scene.run(kInside, kernels_for<kInside, Op::kGemm, ActivationType::kBf16, OutputType::kFp32>());
+  EXPECT_TRUE(scene.conformance().ok);
+}
+
 constexpr GemmKnobs with_tokens(int tokens) { return {.tokens = tokens, .stages = 3}; }
 
 TEST(GemmKnobs, TokensPerTile) {

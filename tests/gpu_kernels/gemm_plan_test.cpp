@@ -114,6 +114,45 @@ TEST(GemmPlan, BalancedLaunchesHaveSlotsOfTheirOwn) {
   EXPECT_EQ(plan.workspace.counter_bytes, std::size_t{3} * 132 * 2 * 4);
 }
 
+TEST(GemmPlan, APrologueInsideIsNoLaunch) {
+  const GemmKnobs inside{.prologue = Prologue::kInside};
+  EXPECT_EQ(why_not_of(inside), "");
+  const auto but = [&](auto turn) {
+    GemmKnobs knobs = inside;
+    turn(knobs);
+    return why_not_of(knobs, Op::kDual);
+  };
+  EXPECT_EQ(but([](GemmKnobs& k) { k.kind = GemmKind::kPlain; }),
+            "the plain kernel has no prologue inside");
+  EXPECT_EQ(but([](GemmKnobs& k) { k.specialised = false; }),
+            "a prologue inside needs a producer: take roles = split");
+  const std::string one_launch =
+      "a prologue inside needs everything in one launch: take launches = grouped and, for dual "
+      "problems, dual = fused";
+  EXPECT_EQ(but([](GemmKnobs& k) { k.launches = Launches::kStreams; }), one_launch);
+  EXPECT_EQ(but([](GemmKnobs& k) { k.dual = Dual::kTwoPass; }), one_launch);
+
+  const Problem problem = problem_of(3, 256);
+  const GemmPlan plan = make_plan(inside, {.problem = problem, .token_limit = 768});
+  EXPECT_FALSE(plan.images.has_value());
+  EXPECT_EQ(plan.launches.size(), 1u);
+  EXPECT_EQ(plan.workspace.image_counter_offset, 0u);
+  EXPECT_EQ(plan.workspace.counter_bytes, 8u);
+  EXPECT_EQ(plan.launches.front().config.activations, ActivationType::kNvfp4);
+}
+
+// A GEMM of many tokens has the SM for itself; one of few leaves room for a block of the prologue.
+TEST(GemmPlan, NarrowTilesLeaveRegistersToThePrologue) {
+  const auto registers_of = [](const GemmKnobs& knobs) {
+    const Problem problem = problem_of(3, 16);
+    return make_plan(knobs, {.problem = problem, .token_limit = 48}).launches[0].register_count;
+  };
+  EXPECT_EQ(registers_of({.tokens = 16}), 128);
+  EXPECT_LE(384 * 128 + kImageThreads * 64, kRegistersPerSm);
+  EXPECT_EQ(registers_of({.tokens = 32}), 168);
+  EXPECT_EQ(registers_of({.tokens = 16, .prologue = Prologue::kInside}), 168);
+}
+
 TEST(GemmPlan, ProblemWithoutTokensStillHasLaunches) {
   const Problem problem = problem_of(2, 0);
   const GemmPlan plan = make_plan({}, {.problem = problem, .token_limit = 0});

@@ -60,6 +60,7 @@ TEST(GemmShapes, RaggedAndEmptyGroups) {
 // More groups than a warp looks at together, and more than the book has entries.
 TEST(GemmShapes, ManyGroups) {
   constexpr GemmKnobs kBalanced{.tokens = 16, .stages = 3, .schedule = Schedule::kBalanced};
+  constexpr GemmKnobs kInside{.tokens = 16, .stages = 3, .prologue = Prologue::kInside};
   constexpr GemmKnobs kPerGroup{.tokens = 16, .stages = 3, .launches = Launches::kPerGroup};
   constexpr ActivationType kNvfp4 = ActivationType::kNvfp4;
   for (const int count : {33, 64, 65, 150}) {
@@ -72,6 +73,9 @@ TEST(GemmShapes, ManyGroups) {
     KernelScene balanced(make_problem(m, 8, 80), {});
     balanced.run(kBalanced, kernels_for<kBalanced, Op::kGemm, kNvfp4, OutputType::kFp32>());
     expect_conforming(balanced);
+    KernelScene inside(make_problem(m, 8, 80), {});
+    inside.run(kInside, kernels_for<kInside, Op::kGemm, kNvfp4, OutputType::kFp32>());
+    expect_conforming(inside);
   }
   KernelScene per_group(make_problem(std::vector<std::int64_t>(70, 2), 8, 16), {});
   per_group.run(kPerGroup, kernels_for<kPerGroup, Op::kGemm, kNvfp4, OutputType::kFp32>());
