@@ -68,14 +68,16 @@ def choice_table(rows):
         same = [row for row in tried if row["variant"] == chosen["variant"]]
         us = (same or [chosen])[0]["median_us"]
         lines.append(
-            f"| `{problem}` | `{knobs_of(chosen)}` | {us:.1f} | `{knobs_of(best)}` "
+            f"| `{problem}` | {shape_of(chosen)} | {us:.1f} | {shape_of(best)} "
             f"| {best['median_us']:.1f} | {us / best['median_us']:.3f} |"
         )
     return "\n".join(lines) + "\n"
 
 
-def knobs_of(row):
-    return row["variant"].partition(":")[2]
+def shape_of(row):
+    knobs = dict(knob.split("=") for knob in row["variant"].partition(":")[2].split(","))
+    shape = f"{knobs.get('tokens', 128)} tokens × {knobs.get('rows', 128)} rows"
+    return shape + (", balanced" if "schedule" in knobs else "")
 
 
 def match_cell(match):
