@@ -47,8 +47,10 @@ class ImageShares {
     if (hw::thread_index() == 0) hw::start_next_kernel();
   }
 
-  // By the loader, before it fetches an image.
+  // By the loader, before it fetches an image. Until the kernel before has ended, the count may be
+  // that one's.
   THRESHER_DEVICE void wait() const {
+    hw::wait_for_previous_kernel();
     while (hw::load_global_coherent(made()) % kKnown != share_count()) {
     }
     hw::fence_device();
