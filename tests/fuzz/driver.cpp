@@ -5,9 +5,11 @@
 //   suite_fuzz FILE...                                   runs each file once, as it is
 //
 // Inputs are tried in a child process that keeps the current one in shared memory: whatever ends
-// the child (a signal, a sanitizer, an exception, the alarm of a hang), the parent still has the
-// input, writes it to a file and prints the command that repeats it.
+// the child (a signal, a sanitizer, an exception, the timer of a hang), the parent still has the
+// input, writes it to a file and prints the command that repeats it. Such files are tried first the
+// next time, so that another seed does not hide what one has found.
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,7 +36,7 @@ namespace {
 
 using thresher::fuzz::kInputBytesMax;
 
-constexpr unsigned kHangSeconds = 20;
+constexpr int kHangSeconds = 20;
 
 struct Shared {
   std::uint64_t execution_count;
@@ -42,10 +44,17 @@ struct Shared {
   char input[kInputBytesMax];
 };
 
+// Of this process's own time: on a machine that stood still, nothing hangs.
+void start_hang_timer() {
+  itimerval timer{};
+  timer.it_value.tv_sec = kHangSeconds;
+  setitimer(ITIMER_PROF, &timer, nullptr);
+}
+
 void execute(std::string_view text, Shared& shared) {
   std::memcpy(shared.input, text.data(), text.size());
   shared.input_bytes = text.size();
-  alarm(kHangSeconds);
+  start_hang_timer();
   // A copy on the heap, so that a sanitizer sees a read past its end.
   const std::vector<std::uint8_t> input(text.begin(), text.end());
   LLVMFuzzerTestOneInput(input.data(), input.size());
@@ -88,14 +97,31 @@ std::string read_file(const std::string& path) {
   return text;
 }
 
+std::string failure_prefix(const char* program) {
+  return std::filesystem::path(program).filename().string() + "_failure_";
+}
+
+// The inputs that earlier runs in this folder failed on.
+std::vector<std::string> kept_failures(const char* program) {
+  std::vector<std::string> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(".")) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(failure_prefix(program))) paths.push_back(name);
+  }
+  return paths;
+}
+
 // Keeps the input that ended the child and says how to run it again.
-void report_failure(const char* program, const Arguments& arguments, const Shared& shared) {
-  const std::string name = std::filesystem::path(program).filename().string();
-  const std::string path = name + "_failure_" + std::to_string(arguments.seed);
+void report_failure(const char* program, const Arguments& arguments, const Shared& shared,
+                    int status) {
+  const std::string path = failure_prefix(program) + std::to_string(arguments.seed);
   std::ofstream(path, std::ios::binary)
       .write(shared.input, static_cast<std::streamsize>(shared.input_bytes));
-  std::fprintf(stderr, "execution %llu failed; repeat with: %s %s\n",
-               static_cast<unsigned long long>(shared.execution_count + 1), program, path.c_str());
+  const bool signalled = WIFSIGNALED(status);
+  std::fprintf(stderr, "execution %llu failed (%s %d); repeat with: %s %s\n",
+               static_cast<unsigned long long>(shared.execution_count + 1),
+               signalled ? "signal" : "exit code",
+               signalled ? WTERMSIG(status) : WEXITSTATUS(status), program, path.c_str());
 }
 
 Arguments read_arguments(int argc, char** argv) {
@@ -124,6 +150,10 @@ int main(int argc, char** argv) {
   }
   std::vector<std::string> corpus;
   for (const std::string& path : arguments.paths) corpus.push_back(read_file(path));
+  std::vector<std::string> failures;
+  if (arguments.seconds > 0) {
+    for (const std::string& path : kept_failures(argv[0])) failures.push_back(read_file(path));
+  }
 
   Shared& shared = map_shared();
   std::printf("seed %llu\n", static_cast<unsigned long long>(arguments.seed));
@@ -132,6 +162,7 @@ int main(int argc, char** argv) {
   const pid_t child = fork();
   if (child < 0) fail("fork");
   if (child == 0) {
+    for (const std::string& text : failures) execute(text, shared);
     run_child(arguments, corpus, shared);
     return 0;  // and not _exit, so that a leak is found
   }
@@ -140,6 +171,6 @@ int main(int argc, char** argv) {
   std::printf("%llu executions\n", static_cast<unsigned long long>(shared.execution_count));
   std::fflush(stdout);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return 0;
-  report_failure(argv[0], arguments, shared);
+  report_failure(argv[0], arguments, shared, status);
   return 1;
 }
