@@ -19,6 +19,12 @@ void add_tile_kernels(KernelSet& kernels) {
                                  .store = gpu::Store::kVectors,
                                  .schedule = gpu::Schedule::kBalanced,
                                  .prologue = gpu::Prologue::kInside}>(kernels);
+  add_fp16_output<gpu::GemmKnobs{.weight_rows = 256,
+                                 .stages = 6,
+                                 .fragment_steps = 2,
+                                 .store = gpu::Store::kVectors,
+                                 .schedule = gpu::Schedule::kBalanced,
+                                 .prologue = gpu::Prologue::kTile}>(kernels);
 }
 
 }  // namespace thresher::emulated

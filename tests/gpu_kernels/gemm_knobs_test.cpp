@@ -35,6 +35,14 @@ void expect_right(const Shape& shape = {}, SceneOptions options = {}) {
   }
 }
 
+template <GemmKnobs kKnobs>
+void expect_right_of_bf16() {
+  KernelScene scene(make_problem(kRagged, 130, 208, Op::kGemm, Activations::kBf16, Output::kFp32),
+                    {});
+  scene.run(kKnobs, kernels_for<kKnobs, Op::kGemm, ActivationType::kBf16, OutputType::kFp32>());
+  EXPECT_TRUE(scene.conformance().ok) << scene.conformance().first_failure;
+}
+
 constexpr GemmKnobs kSmall{.tokens = 16};
 
 constexpr GemmKnobs with_stages(int stages) {
@@ -67,12 +75,34 @@ TEST(GemmKnobs, PrologueInside) {
   expect_right<inside(kSmall)>({.m = {0, 0}});
 }
 
-TEST(GemmKnobs, PrologueInsideOfWideActivations) {
-  constexpr GemmKnobs kInside = inside(kSmall);
-  KernelScene scene(make_problem(kRagged, 130, 208, Op::kGemm, Activations::kBf16, Output::kFp32),
-                    {});
-  scene.run(kInside, kernels_for<kInside, Op::kGemm, ActivationType::kBf16, OutputType::kFp32>());
-  EXPECT_TRUE(scene.conformance().ok);
+TEST(GemmKnobs, PrologueInsideOfWideActivations) { expect_right_of_bf16<inside(kSmall)>(); }
+
+// Blocks of 16 k end inside a stage, tokens inside a piece; tiles have one piece per maker of
+// images, fewer and more.
+constexpr GemmKnobs by_tile(GemmKnobs knobs) {
+  knobs.prologue = Prologue::kTile;
+  return knobs;
+}
+
+TEST(GemmKnobs, PrologueByTile) {
+  expect_right<by_tile(kSmall)>();
+  expect_right<by_tile(kSmall), Op::kDual>();
+  expect_right<by_tile({.tokens = 8, .stages = 2})>();
+  expect_right<by_tile({.tokens = 40, .stages = 3})>();
+  expect_right<by_tile({.tokens = 72, .stages = 3})>({.m = {1, 70, 150}, .n = 64, .k = 400});
+  expect_right<by_tile({.tokens = 128, .stages = 3})>({.m = {130}, .n = 64, .k = 208});
+  expect_right<by_tile({.tokens = 16, .weight_rows = 256, .consumer_warpgroups = 4})>();
+  expect_right<by_tile({.tokens = 16, .schedule = Schedule::kBalanced})>();
+  expect_right<by_tile({.tokens = 16, .split_k = 3})>();
+  expect_right<by_tile({.tokens = 16, .launches = Launches::kPerGroup})>();
+  expect_right<by_tile({.tokens = 16, .weight_rows = 256, .dual = Dual::kTwoPass}), Op::kDual>();
+  expect_right<by_tile(kSmall)>({.m = {0, 0}});
+}
+
+TEST(GemmKnobs, PrologueByTileOfWideActivations) {
+  expect_right_of_bf16<by_tile(kSmall)>();
+  expect_right_of_bf16<by_tile({.tokens = 16, .stages = 2})>();
+  expect_right_of_bf16<by_tile({.tokens = 64, .stages = 6})>();
 }
 
 constexpr GemmKnobs with_tokens(int tokens) { return {.tokens = tokens, .stages = 3}; }

@@ -123,9 +123,9 @@ TEST(GemmPlan, APrologueInsideIsNoLaunch) {
     return why_not_of(knobs, Op::kDual);
   };
   EXPECT_EQ(but([](GemmKnobs& k) { k.kind = GemmKind::kPlain; }),
-            "the plain kernel has no prologue inside");
+            "the plain kernel has a prologue of its own: take prologue = kernel");
   EXPECT_EQ(but([](GemmKnobs& k) { k.specialised = false; }),
-            "a prologue inside needs a producer: take roles = split");
+            "a prologue inside or by tile needs a producer: take roles = split");
   const std::string one_launch =
       "a prologue inside needs everything in one launch: take launches = grouped and, for dual "
       "problems, dual = fused";
@@ -139,6 +139,44 @@ TEST(GemmPlan, APrologueInsideIsNoLaunch) {
   EXPECT_EQ(plan.workspace.image_counter_offset, 0u);
   EXPECT_EQ(plan.workspace.counter_bytes, 8u);
   EXPECT_EQ(plan.launches.front().config.activations, ActivationType::kNvfp4);
+}
+
+// It needs nothing of other blocks, so launches may be many, but for those that start together.
+TEST(GemmPlan, APrologueByTileLeavesNothingInTheWorkspace) {
+  const GemmKnobs by_tile{.prologue = Prologue::kTile};
+  EXPECT_EQ(why_not_of(by_tile), "");
+  const auto but = [&](auto turn) {
+    GemmKnobs knobs = by_tile;
+    turn(knobs);
+    return why_not_of(knobs, Op::kDual);
+  };
+  EXPECT_EQ(but([](GemmKnobs& k) { k.kind = GemmKind::kPlain; }),
+            "the plain kernel has a prologue of its own: take prologue = kernel");
+  EXPECT_EQ(but([](GemmKnobs& k) { k.specialised = false; }),
+            "a prologue inside or by tile needs a producer: take roles = split");
+  EXPECT_EQ(but([](GemmKnobs& k) { k.tokens = 136; }),
+            "a prologue by tile makes images of at most 128 tokens");
+  EXPECT_EQ(but([](GemmKnobs& k) { k.launches = Launches::kStreams; }),
+            "streams start together behind a prologue of its own: take prologue = kernel");
+  EXPECT_EQ(but([](GemmKnobs& k) { k.launches = Launches::kPerGroup; }), "");
+  EXPECT_EQ(but([](GemmKnobs& k) { k.weight_rows = 256, k.tokens = 64, k.dual = Dual::kTwoPass; }),
+            "");
+
+  const Problem problem = problem_of(3, 256);
+  const GemmPlan plan = make_plan(by_tile, {.problem = problem, .token_limit = 768});
+  EXPECT_FALSE(plan.images.has_value());
+  EXPECT_EQ(plan.launches.size(), 1u);
+  EXPECT_EQ(plan.workspace.bytes, 0u);
+}
+
+// Decoding takes registers from the consumers, copying does not.
+TEST(GemmPlan, MakersOfImagesKeepRegistersToDecode) {
+  const auto consumers = [](Prologue prologue, ActivationType activations) {
+    return consumer_registers({.prologue = prologue, .activations = activations});
+  };
+  EXPECT_EQ(consumers(Prologue::kInside, ActivationType::kNvfp4), 232);
+  EXPECT_EQ(consumers(Prologue::kTile, ActivationType::kNvfp4), 224);
+  EXPECT_EQ(consumers(Prologue::kTile, ActivationType::kBf16), 232);
 }
 
 // A GEMM of many tokens has the SM for itself; one of few leaves room for a block of the prologue.

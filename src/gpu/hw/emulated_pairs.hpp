@@ -49,6 +49,9 @@ inline u32 float_to_bits(float value) { return std::bit_cast<u32>(value); }
 inline u32 low_in_both(u32 pair) { return (pair & 0xffff) * 0x10001u; }
 inline u32 high_in_both(u32 pair) { return (pair >> 16) * 0x10001u; }
 
+// The bits of a where the mask has ones, those of b elsewhere.
+inline u32 select_bits(u32 mask, u32 a, u32 b) { return (a & mask) | (b & ~mask); }
+
 // Byte i of the result is byte (selector >> 4*i) & 7 of b:a; bit 3 of the selector spreads that
 // byte's sign over the whole byte instead.
 inline u32 permute_bytes(u32 a, u32 b, u32 selector) {

@@ -86,6 +86,13 @@ THRESHER_DEVICE u32 high_in_both(u32 pair) {
   return result;
 }
 
+// As asm: from what shifts leave empty, the compiler makes two instructions of it.
+THRESHER_DEVICE u32 select_bits(u32 mask, u32 a, u32 b) {
+  u32 result;
+  asm("lop3.b32 %0, %1, %2, %3, 0xca;" : "=r"(result) : "r"(mask), "r"(a), "r"(b));
+  return result;
+}
+
 THRESHER_DEVICE u32 permute_bytes(u32 a, u32 b, u32 selector) {
   u32 result;
   asm("prmt.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(selector));

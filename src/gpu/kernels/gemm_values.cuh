@@ -34,8 +34,9 @@ struct OctetValues {
   float of[halves_of(kProduct)][2];
 };
 
-THRESHER_DEVICE Factor load_factor(const Factor& factor) {
-  return {hw::load_global(&factor.main) * kWeightUnit, hw::load_global(&factor.rest)};
+// `unit`: what sums must be multiplied by to be those of the true values.
+THRESHER_DEVICE Factor load_factor(const Factor& factor, float unit) {
+  return {hw::load_global(&factor.main) * unit, hw::load_global(&factor.rest)};
 }
 
 THRESHER_DEVICE float apply(const Factor& factor, float sum) {
@@ -63,9 +64,10 @@ struct TileOutput {
     token_count = group.token_count - first_token;
     column_count = group.n - column;
     const bool up_only = kConfig.product == Product::kUpPass;
-    factor = up_only ? Factor{} : load_factor(entry.factor);
-    factor_up =
-        kConfig.product == Product::kDual || up_only ? load_factor(entry.factor_up) : Factor{};
+    constexpr float kUnit = kWeightUnit * activation_unit(kConfig);
+    factor = up_only ? Factor{} : load_factor(entry.factor, kUnit);
+    factor_up = kConfig.product == Product::kDual || up_only ? load_factor(entry.factor_up, kUnit)
+                                                             : Factor{};
 
     // Through a shuffle: as a constant of the launch the compiler would multiply it by every
     // token's number beforehand, and run out of registers.

@@ -40,7 +40,7 @@ constexpr GemmConfig config_of(const GemmKnobs& knobs, Product product, Activati
       .blocks_per_sm = knobs.blocks_per_sm,
       .arrive = knobs.arrive,
       .prologue = knobs.prologue,
-      .activations = knobs.prologue == Prologue::kInside ? activations : ActivationType::kNvfp4};
+      .activations = knobs.prologue != Prologue::kKernel ? activations : ActivationType::kNvfp4};
   return knobs.kind == GemmKind::kPlain ? plain_config(config) : config;
 }
 // How the knobs cut tokens, which images and all launches share.
