@@ -19,7 +19,8 @@ TEST(TilePiece, DecodesEveryCodeUnderEveryScale) {
   emulator::launch({.block_count = 1, .thread_count = 32, .shared_bytes = 1024}, [&] {
     if (hw::thread_index() != 0) return;
     for (u32 scale = 0; scale < 256; ++scale) {
-      TilePiece{.codes = {0x76543210, 0xfedcba98}, .scale = scale}.store(hw::shared_base());
+      TilePiece{.codes = {0x76543210, 0xfedcba98}, .scale = scale}.store(hw::shared_base(),
+                                                                         hw::shared_base() + 16);
       for (u32 code = 0; code < 16; ++code) {
         const float got =
             nvfp4::fp16_to_float(hw::load_shared<u16>(hw::shared_base() + 2 * code)) * kUnit;

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "gpu/hw/words.hpp"
+#include "nvfp4/e4m3.hpp"
 #include "nvfp4/half.hpp"
 
 namespace thresher::gpu::hw {
@@ -28,6 +29,12 @@ inline float bf16_high(u32 pair) { return nvfp4::bf16_to_float(static_cast<u16>(
 
 inline u32 pack_fp16x2(float low, float high) { return pair_of(round_fp16(low), round_fp16(high)); }
 inline u32 pack_bf16x2(float low, float high) { return pair_of(round_bf16(low), round_bf16(high)); }
+
+// Two E4M3 values, in the low two bytes.
+inline u32 unpack_e4m3x2(u32 pair) {
+  return pack_fp16x2(nvfp4::decode_e4m3(static_cast<std::uint8_t>(pair)),
+                     nvfp4::decode_e4m3(static_cast<std::uint8_t>(pair >> 8)));
+}
 
 // In double the product of two 16-bit floats is exact, so it is rounded once.
 inline u32 multiply_fp16x2(u32 a, u32 b) {

@@ -32,6 +32,12 @@ THRESHER_DEVICE u32 pack_bf16x2(float low, float high) {
   return pair;
 }
 
+THRESHER_DEVICE u32 unpack_e4m3x2(u32 pair) {
+  u32 result;
+  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(result) : "h"(static_cast<u16>(pair)));
+  return result;
+}
+
 THRESHER_DEVICE float fp16_low(u32 pair) {
   float value;
   asm("{\n"

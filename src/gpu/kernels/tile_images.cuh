@@ -26,21 +26,18 @@
 
 namespace thresher::gpu {
 
-// A block of values as it is loaded. It becomes fp16 as weights do (weight_decode.cuh): a code's
-// bits in place are the code times 2^-14, those of a scale the scale times 2^-8, and the product of
-// the first with 2^15 of the second is exact: the true value times 2^-7, which activation_unit
-// (gemm_config.hpp) undoes.
+// A block of values as it is loaded. Codes become fp16 as weights do (weight_decode.cuh): their
+// bits in place are the code times 2^-14. The product of that with 2^7 of the scale is exact: the
+// true value times 2^-7, which activation_unit (gemm_config.hpp) undoes.
 struct TilePiece {
   U32x2 codes;
   u32 scale = 0;
 
-  THRESHER_DEVICE void store(hw::SharedAddress first_chunk) const {
-    constexpr u32 kTwoTo15 = 0x78007800;
-    const u32 placed = (scale << 8 & 0x8000u) | (scale << 7 & 0x3f80u);
-    const u32 value = (scale & 0x7f) == 0x7f ? 0x7fffu : placed;
-    const u32 factor = hw::multiply_fp16x2(value | value << 16, kTwoTo15);
-    hw::store_shared(first_chunk, chunk(codes.x, factor));
-    hw::store_shared(first_chunk ^ 16, chunk(codes.y, factor));
+  THRESHER_DEVICE void store(hw::SharedAddress low_chunk, hw::SharedAddress high_chunk) const {
+    constexpr u32 kTwoTo7 = 0x58005800;
+    const u32 factor = hw::multiply_fp16x2(hw::unpack_e4m3x2(scale * 0x101), kTwoTo7);
+    hw::store_shared(low_chunk, chunk(codes.x, factor));
+    hw::store_shared(high_chunk, chunk(codes.y, factor));
   }
 
  private:
@@ -142,7 +139,8 @@ class TileImages {
     THRESHER_UNROLL
     for (u32 piece = 0; piece < kPieces; ++piece) {
       if (piece >= pieces_) continue;
-      pieces[piece].store(chunk + piece * kStep * kImageRowBytes);
+      const u32 offset = piece * kStep * kImageRowBytes;
+      pieces[piece].store(chunk + offset, (chunk ^ 16) + offset);
       pieces[piece] = load(piece, kAhead);
     }
     tell_of(position_.stage);
@@ -177,9 +175,9 @@ class TileImages {
     for (u32 piece = 0; piece < kPieces; ++piece) {
       if (piece >= pieces_) continue;
       const u32 row = row_of(piece);
-      const hw::SharedAddress at = chunk + piece * kStep * kImageRowBytes;
-      copy(at, row, unit_);
-      copy(at ^ kTokenLanes * 16, row, unit_ + kTokenLanes);
+      const u32 offset = piece * kStep * kImageRowBytes;
+      copy(chunk + offset, row, unit_);
+      copy((chunk ^ kTokenLanes * 16) + offset, row, unit_ + kTokenLanes);
     }
     hw::chunks_commit();
     advance();
