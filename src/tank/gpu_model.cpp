@@ -100,16 +100,18 @@ double launch_bytes(const gpu::GemmLaunch& launch, Groups groups) {
   return bytes;
 }
 
-// The prologue reads the activations and writes them as images of whole tiles.
-double prologue_bytes(const Problem& problem, int tokens) {
+// The prologue reads the activations and writes them as images of whole tiles; by tile it writes
+// nothing.
+double prologue_bytes(const Problem& problem, const gpu::GemmKnobs& knobs) {
   const double bytes_per_value =
       problem.activations == Activations::kNvfp4 ? kNvfp4BytesPerElement : 2;
   double bytes = 0;
   for (const Group& group : problem.groups) {
     bytes += bytes_per_value * static_cast<double>(group.m * group.k);
-    bytes += static_cast<double>(gpu::divide_up(group.m, tokens)) *
+    if (knobs.prologue == gpu::Prologue::kTile) continue;
+    bytes += static_cast<double>(gpu::divide_up(group.m, knobs.tokens)) *
              static_cast<double>(gpu::divide_up(group.k, gpu::kTileK)) *
-             static_cast<double>(gpu::image_bytes(tokens));
+             static_cast<double>(gpu::image_bytes(knobs.tokens));
   }
   return bytes;
 }
@@ -164,7 +166,7 @@ ModelledRun modelled_gpu_run(const Problem& problem, const gpu::Variant& variant
   const double us_per_cost =  // of one SM
       useful > 0 ? speed_of_light(problem, machine.rates).compute_us / useful * sm_count : 0;
 
-  ModelledRun run{.bytes = prologue_bytes(problem, knobs.tokens),
+  ModelledRun run{.bytes = prologue_bytes(problem, knobs),
                   .store_bytes = output_bytes(problem),
                   .launch_us = static_cast<double>(plan.launches.size()) *
                                (variant.graph ? kGraphLaunchUs : kLaunchUs)};
