@@ -125,6 +125,7 @@ THRESHER_DEVICE void produce(const GemmArgs& args, const StageRing<kConfig>& rin
   }
   if constexpr (kConfig.prologue == Prologue::kTile) {
     const int maker = hw::warp_index() - kWarp - 1;
+    if (maker >= image_makers(kConfig)) return;
     if (maker >= 0) return TileImages<kConfig>(args, ring, static_cast<u32>(maker)).run();
   }
   // Elected here, where the compiler sees that the copies below are one thread's.

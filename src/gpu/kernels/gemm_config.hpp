@@ -122,9 +122,14 @@ THRESHER_DEVICE constexpr int producer_registers(const GemmConfig& config) {
   return decodes_by_tile(config) ? 56 : 40;
 }
 
-// Warps that make images by tile: the producer's but the loader's.
+// Warps that make images by tile, 8 tokens at a time: the producer's but the loader's, if there are
+// tokens for all of them.
+inline constexpr int kPieceTokens = 8;
 THRESHER_DEVICE constexpr int image_makers(const GemmConfig& config) {
-  return config.prologue == Prologue::kTile ? hw::kWarpgroupThreads / hw::kWarpThreads - 1 : 0;
+  if (config.prologue != Prologue::kTile) return 0;
+  const int most = hw::kWarpgroupThreads / hw::kWarpThreads - 1;
+  const int pieces = config.tokens / kPieceTokens;
+  return pieces < most ? pieces : most;
 }
 
 // Tiles of few tokens do with few registers. A quarter of the file is left to the prologue then, so

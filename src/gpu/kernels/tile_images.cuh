@@ -85,7 +85,6 @@ class TileImages {
   using Walk = WalkOf<kConfig, Walker::kWarp>;
 
   static constexpr bool kDecodes = decodes_by_tile(kConfig);
-  static constexpr u32 kPieceTokens = 8;
   static constexpr u32 kTokenLanes = hw::kWarpThreads / kPieceTokens;
   // What values are counted in: blocks of NVFP4, or chunks.
   static constexpr u32 kUnitValues = kDecodes ? 16 : 8;
