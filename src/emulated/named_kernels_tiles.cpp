@@ -3,6 +3,18 @@
 #include "emulated/named_instantiate.hpp"
 
 namespace thresher::emulated {
+namespace {
+
+constexpr gpu::GemmKnobs tall_and_balanced(gpu::Prologue prologue) {
+  return {.weight_rows = 256,
+          .stages = 6,
+          .fragment_steps = 2,
+          .store = gpu::Store::kVectors,
+          .schedule = gpu::Schedule::kBalanced,
+          .prologue = prologue};
+}
+
+}  // namespace
 
 void add_tile_kernels(KernelSet& kernels) {
   add_fp16_output<gpu::GemmKnobs{.tokens = 64}>(kernels);
@@ -13,18 +25,8 @@ void add_tile_kernels(KernelSet& kernels) {
   add_fp16_output<gpu::GemmKnobs{
       .tokens = 64, .consumer_warpgroups = 1, .fragment_steps = 2, .blocks_per_sm = 2}>(kernels);
   add_fp16_output<gpu::GemmKnobs{.widths = gpu::Widths::kFixed}>(kernels);
-  add_fp16_output<gpu::GemmKnobs{.weight_rows = 256,
-                                 .stages = 6,
-                                 .fragment_steps = 2,
-                                 .store = gpu::Store::kVectors,
-                                 .schedule = gpu::Schedule::kBalanced,
-                                 .prologue = gpu::Prologue::kInside}>(kernels);
-  add_fp16_output<gpu::GemmKnobs{.weight_rows = 256,
-                                 .stages = 6,
-                                 .fragment_steps = 2,
-                                 .store = gpu::Store::kVectors,
-                                 .schedule = gpu::Schedule::kBalanced,
-                                 .prologue = gpu::Prologue::kTile}>(kernels);
+  add_fp16_output<tall_and_balanced(gpu::Prologue::kInside)>(kernels);
+  add_fp16_output<tall_and_balanced(gpu::Prologue::kTile)>(kernels);
 }
 
 }  // namespace thresher::emulated

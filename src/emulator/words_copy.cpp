@@ -44,6 +44,11 @@ void check_copy(const Thread& thread, SharedAddress shared, const void* global, 
   }
 }
 
+// The last group that is complete when all but `pending` of those committed are.
+u32 last_complete(u32 committed, int pending) {
+  return committed - std::min(committed, static_cast<u32>(pending));
+}
+
 }  // namespace
 
 void copy_to_shared(SharedAddress destination, const void* source, u32 bytes,
@@ -102,8 +107,7 @@ void copy_commit() { ++self().copy_groups_committed; }
 void copy_wait_groups(int pending, bool read_only) {
   Thread& thread = self();
   thread.block->grid->pause(thread);
-  const u32 committed = thread.copy_groups_committed;
-  const u32 last = committed - std::min(committed, static_cast<u32>(pending));
+  const u32 last = last_complete(thread.copy_groups_committed, pending);
   for (const auto& copy : thread.copies) {
     if (copy->group() > last) break;
     while (read_only ? !copy->has_left() : !copy->done()) copy->advance();
@@ -151,8 +155,7 @@ void chunks_commit() { ++self().chunk_groups_committed; }
 void chunks_wait_groups(int pending) {
   Thread& thread = self();
   thread.block->grid->pause(thread);
-  const u32 committed = thread.chunk_groups_committed;
-  const u32 last = committed - std::min(committed, static_cast<u32>(pending));
+  const u32 last = last_complete(thread.chunk_groups_committed, pending);
   for (; !thread.chunks.empty() && thread.chunks.front().group <= last; thread.chunks.pop_front()) {
     const emulator::ChunkCopy& copy = thread.chunks.front();
     std::memcpy(thread.block->shared.data(copy.destination), copy.bytes.data(), copy.bytes.size());

@@ -104,22 +104,20 @@ std::vector<Variant> named_variants() {
   turn([](GemmKnobs& k) { k.kind = GemmKind::kPlain, k.launches = Launches::kPerGroup; });
   turn([](GemmKnobs& k) { k.stages = 2; });
   turn([](GemmKnobs& k) { k.tokens = 64; });
-  turn([](GemmKnobs& k) { k.tokens = 16, k.stages = 6; });
-  turn([](GemmKnobs& k) { k.tokens = 16, k.stages = 6, k.prologue = Prologue::kInside; });
-  turn([](GemmKnobs& k) { k.tokens = 16, k.stages = 6, k.prologue = Prologue::kTile; });
+  for (const Prologue prologue : {Prologue::kKernel, Prologue::kInside, Prologue::kTile}) {
+    turn([=](GemmKnobs& k) { k.tokens = 16, k.stages = 6, k.prologue = prologue; });
+  }
   turn([](GemmKnobs& k) { k.tokens = 256, k.stages = 3; });
   turn([](GemmKnobs& k) { k.widths = Widths::kFixed; });
   turn([](GemmKnobs& k) {
     k.tokens = 64, k.weight_rows = 256, k.fragment_steps = 2, k.store = Store::kVectors;
   });
-  turn([](GemmKnobs& k) {
-    k.weight_rows = 256, k.fragment_steps = 2, k.stages = 6, k.store = Store::kVectors;
-    k.schedule = Schedule::kBalanced, k.prologue = Prologue::kInside;
-  });
-  turn([](GemmKnobs& k) {
-    k.weight_rows = 256, k.fragment_steps = 2, k.stages = 6, k.store = Store::kVectors;
-    k.schedule = Schedule::kBalanced, k.prologue = Prologue::kTile;
-  });
+  for (const Prologue prologue : {Prologue::kInside, Prologue::kTile}) {
+    turn([=](GemmKnobs& k) {
+      k.weight_rows = 256, k.fragment_steps = 2, k.stages = 6, k.store = Store::kVectors;
+      k.schedule = Schedule::kBalanced, k.prologue = prologue;
+    });
+  }
   turn([](GemmKnobs& k) { k.fragment_steps = 2; });
   turn([](GemmKnobs& k) { k.specialised = false; });
   turn([](GemmKnobs& k) { k.store = Store::kStaged; });

@@ -114,18 +114,30 @@ TEST(GemmPlan, BalancedLaunchesHaveSlotsOfTheirOwn) {
   EXPECT_EQ(plan.workspace.counter_bytes, std::size_t{3} * 132 * 2 * 4);
 }
 
+// Asks of a dual problem why not `knobs`, with one thing turned.
+auto turned(const GemmKnobs& knobs) {
+  return [knobs](auto turn) {
+    GemmKnobs other = knobs;
+    turn(other);
+    return why_not_of(other, Op::kDual);
+  };
+}
+
+TEST(GemmPlan, APrologueInTheGemmNeedsAProducer) {
+  for (const Prologue prologue : {Prologue::kInside, Prologue::kTile}) {
+    const auto but = turned({.prologue = prologue});
+    EXPECT_EQ(but([](GemmKnobs&) {}), "");
+    EXPECT_EQ(but([](GemmKnobs& k) { k.kind = GemmKind::kPlain; }),
+              "the plain kernel has a prologue of its own: take prologue = kernel");
+    EXPECT_EQ(but([](GemmKnobs& k) { k.specialised = false; }),
+              "a prologue inside or by tile needs a producer: take roles = split");
+  }
+}
+
 TEST(GemmPlan, APrologueInsideIsNoLaunch) {
   const GemmKnobs inside{.prologue = Prologue::kInside};
   EXPECT_EQ(why_not_of(inside), "");
-  const auto but = [&](auto turn) {
-    GemmKnobs knobs = inside;
-    turn(knobs);
-    return why_not_of(knobs, Op::kDual);
-  };
-  EXPECT_EQ(but([](GemmKnobs& k) { k.kind = GemmKind::kPlain; }),
-            "the plain kernel has a prologue of its own: take prologue = kernel");
-  EXPECT_EQ(but([](GemmKnobs& k) { k.specialised = false; }),
-            "a prologue inside or by tile needs a producer: take roles = split");
+  const auto but = turned(inside);
   const std::string one_launch =
       "a prologue inside needs everything in one launch: take launches = grouped and, for dual "
       "problems, dual = fused";
@@ -145,15 +157,7 @@ TEST(GemmPlan, APrologueInsideIsNoLaunch) {
 TEST(GemmPlan, APrologueByTileLeavesNothingInTheWorkspace) {
   const GemmKnobs by_tile{.prologue = Prologue::kTile};
   EXPECT_EQ(why_not_of(by_tile), "");
-  const auto but = [&](auto turn) {
-    GemmKnobs knobs = by_tile;
-    turn(knobs);
-    return why_not_of(knobs, Op::kDual);
-  };
-  EXPECT_EQ(but([](GemmKnobs& k) { k.kind = GemmKind::kPlain; }),
-            "the plain kernel has a prologue of its own: take prologue = kernel");
-  EXPECT_EQ(but([](GemmKnobs& k) { k.specialised = false; }),
-            "a prologue inside or by tile needs a producer: take roles = split");
+  const auto but = turned(by_tile);
   EXPECT_EQ(but([](GemmKnobs& k) { k.tokens = 136; }),
             "a prologue by tile makes images of at most 128 tokens");
   EXPECT_EQ(but([](GemmKnobs& k) { k.launches = Launches::kStreams; }),
