@@ -2,9 +2,11 @@
 // The end of a tile: factors, SiLU and product in FP32, one rounding to the output type, the store.
 //
 // Written over the 16 columns of a panel for whatever instruction set the including body is
-// compiled for. No step is contracted or reassociated, so all bodies agree bit for bit.
+// compiled for. No step is contracted or reassociated by the compiler, so all bodies agree bit for
+// bit.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -19,29 +21,71 @@
 namespace thresher::cpu {
 namespace {
 
-// exp(-x) for x >= 0, within 2 ulp; below 2^-126 it is 0. Cody-Waite reduction, then the Taylor
-// polynomial of degree 7 on |r| <= ln(2)/2, whose remainder is under 2^-28 of the result.
+// a * b + c, rounded once.
+inline void fuse(const Columns& a, const Columns& b, const Columns& c, Columns& out) {
+#if defined(__AVX512F__)
+  out = reinterpret_cast<Columns>(_mm512_fmadd_ps(
+      reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b), reinterpret_cast<__m512>(c)));
+#elif defined(__FMA__)
+  float sums[kPanelColumns];
+  for (int i = 0; i < kPanelColumns; i += 8) {
+    const auto load = [i](const Columns& columns) {
+      return _mm256_loadu_ps(reinterpret_cast<const float*>(&columns) + i);
+    };
+    _mm256_storeu_ps(sums + i, _mm256_fmadd_ps(load(a), load(b), load(c)));
+  }
+  std::memcpy(&out, sums, sizeof out);
+#else
+  for (int i = 0; i < kPanelColumns; ++i) out[i] = std::fma(a[i], b[i], c[i]);
+#endif
+}
+inline void fuse(const Columns& a, const Columns& b, float c, Columns& out) {
+  fuse(a, b, Columns{} + c, out);
+}
+inline void fuse(const Columns& a, float b, const Columns& c, Columns& out) {
+  fuse(a, Columns{} + b, c, out);
+}
+inline void fuse(const Columns& a, float b, float c, Columns& out) {
+  fuse(a, Columns{} + b, Columns{} + c, out);
+}
+
+// exp(-x) for x >= 0, within 2 ulp; below 2^-126 it is 0. Cody-Waite reduction, then the polynomial
+// of degree 5 that is 1 at 0 and nearest to it on |r| <= ln(2)/2: 2^-23.3 off at most.
 inline void exp_negative(const Columns& x, Columns& out) {
   constexpr float kFlushAbove = 87.3f;
   constexpr float kLog2E = 1.44269504f;
-  constexpr float kLn2High = 0.693359375f;  // 9 bits: n * kLn2High is exact
-  constexpr float kLn2Low = -2.12194440e-4f;
+  constexpr float kLn2High = 0.693147182f;
+  constexpr float kLn2Low = -1.90465421e-9f;
   constexpr float kRoundMagic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
-  const Columns limit = Columns{} + kFlushAbove;
-  const Columns clamped = x < limit ? x : limit;
-  const Columns n = (clamped * -kLog2E + kRoundMagic) - kRoundMagic;
-  const Columns r = (-clamped - n * kLn2High) - n * kLn2Low;
-  Columns p = r * (1.0f / 5040.0f) + 1.0f / 720.0f;
-  p = p * r + 1.0f / 120.0f;
-  p = p * r + 1.0f / 24.0f;
-  p = p * r + 1.0f / 6.0f;
-  p = p * r + 0.5f;
-  p = p * r + 1.0f;
-  p = p * r + 1.0f;
-  const IntColumns power_bits = (__builtin_convertvector(n, IntColumns) + 127) << 23;
-  Columns power;
-  std::memcpy(&power, &power_bits, sizeof power);
-  out = x < limit ? p * power : Columns{};
+  Columns shifted;
+  fuse(x, -kLog2E, kRoundMagic, shifted);
+  const Columns n = shifted - kRoundMagic;
+  Columns r;
+  fuse(n, -kLn2High, -x, r);
+  fuse(n, -kLn2Low, r, r);
+  Columns p;
+  fuse(r, 0.00829029009f, 0.0418980622f, p);
+  fuse(p, r, 0.166676373f, p);
+  fuse(p, r, 0.499991486f, p);
+  fuse(p, r, 0.999999707f, p);
+  fuse(p, r, 1.0f, p);
+  // Times 2^n: the lowest bits of `shifted` are those of n. Where it counts, the exponent stays
+  // that of a normal number.
+  const BitColumns scaled =
+      reinterpret_cast<BitColumns>(p) + (reinterpret_cast<BitColumns>(shifted) << 23);
+  out = x < kFlushAbove ? reinterpret_cast<Columns>(scaled) : Columns{};
+}
+
+// 1 / d for d from 1 to 2, within 1 ulp: a parabola, and two steps of Newton's. The same
+// everywhere, which a GPU's own reciprocal is not.
+inline void reciprocal(const Columns& d, Columns& r) {
+  fuse(d, 0.323232323f, -1.45454545f, r);
+  fuse(r, d, 2.12121212f, r);
+  for (int step = 0; step < 2; ++step) {
+    Columns error;
+    fuse(-d, r, 1.0f, error);
+    fuse(r, error, r, r);
+  }
 }
 
 // g / (1 + exp(-g)) through exp(-|g|), which cannot overflow.
@@ -49,7 +93,9 @@ inline void silu(const Columns& g, Columns& out) {
   const Columns one = Columns{} + 1.0f;
   Columns t;
   exp_negative(g < 0.0f ? -g : g, t);
-  out = g * (g < 0.0f ? t : one) / (one + t);
+  Columns r;
+  reciprocal(one + t, r);
+  out = g * ((g < 0.0f ? t : one) * r);
 }
 
 // 16 sums times the factor.

@@ -47,8 +47,13 @@ inline u32 multiply_bf16x2(u32 a, u32 b) {
                  round_bf16(double{bf16_high(a)} * bf16_high(b)));
 }
 
+// Of bf16 values whose exponents lie so far apart that a double rounds, only one counts.
+inline u32 add_bf16x2(u32 a, u32 b) {
+  return pair_of(round_bf16(double{bf16_low(a)} + bf16_low(b)),
+                 round_bf16(double{bf16_high(a)} + bf16_high(b)));
+}
+
 inline float fma(float a, float b, float c) { return std::fma(a, b, c); }
-inline float reciprocal(float x) { return 1.0f / x; }
 inline float bits_to_float(u32 bits) { return std::bit_cast<float>(bits); }
 inline u32 float_to_bits(float value) { return std::bit_cast<u32>(value); }
 

@@ -19,6 +19,12 @@ THRESHER_DEVICE u32 multiply_bf16x2(u32 a, u32 b) {
   return product;
 }
 
+THRESHER_DEVICE u32 add_bf16x2(u32 a, u32 b) {
+  u32 sum;
+  asm("add.rn.bf16x2 %0, %1, %2;" : "=r"(sum) : "r"(a), "r"(b));
+  return sum;
+}
+
 // cvt takes the upper half first.
 THRESHER_DEVICE u32 pack_fp16x2(float low, float high) {
   u32 pair;
@@ -59,13 +65,6 @@ THRESHER_DEVICE float bf16_low(u32 pair) { return bits_to_float(pair << 16); }
 THRESHER_DEVICE float bf16_high(u32 pair) { return bits_to_float(pair & 0xffff0000u); }
 
 THRESHER_DEVICE float fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
-
-// 1 / x within 1 ulp, for x from 1 to 2.
-THRESHER_DEVICE float reciprocal(float x) {
-  float result;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
-  return result;
-}
 
 // Spelt as moves of halves, the compiler makes them part of the multiplication that follows.
 THRESHER_DEVICE u32 low_in_both(u32 pair) {

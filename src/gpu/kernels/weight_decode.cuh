@@ -5,10 +5,11 @@
 // The bits s|eem of an E2M1 code, put at the sign and at the lowest exponent bits and top mantissa
 // bit of a 16-bit float, are that code times 2^-14 (fp16) or 2^-126 (bf16); the code of 1/2 becomes
 // a subnormal of the right value. The bits eeeee|mmm of a packed scale, put likewise, are the scale
-// times 2^7 (fp16) or 2^-105 (bf16), zero included. Multiplying the code by that, in bf16 times
-// 2^224 (in two steps), gives code * scale * 2^-7. Every step is exact: the product has at most 6
-// significant bits and is a multiple of 2^-17, well above the least subnormals of either type. That
-// is what the 2^7 of kWeightUnit undoes.
+// times 2^7 in fp16, zero included. In bf16, with ones in the exponent bits above, they are the
+// scale times 2^119; only zero has become 2^97, and taking that away leaves all other scales, which
+// are at least 2^110, as they were once the result is rounded. The product of code and scale is the
+// true one times 2^-7, exactly: it has at most 6 significant bits and is a multiple of 2^-17, well
+// above the least subnormals of either type. That is what the 2^7 of kWeightUnit undoes.
 #pragma once
 
 #include "gpu/hw/hw.cuh"
@@ -58,9 +59,10 @@ struct WeightDecode<hw::Operand::kBf16> {
 
   static THRESHER_DEVICE u32 scales(u32 word, int step) {
     constexpr u32 kMask = 0x0ff00ff0;
-    constexpr u32 kTwoTo112 = 0x77807780;
+    constexpr u32 kTwoTo97 = 0x70007000;
+    constexpr u32 kMinusTwoTo97 = 0xf000f000;
     const u32 placed = (step % 2 == 0 ? word >> 4 : word << 4) & kMask;
-    return hw::multiply_bf16x2(hw::multiply_bf16x2(placed, kTwoTo112), kTwoTo112);
+    return hw::add_bf16x2(placed | kTwoTo97, kMinusTwoTo97);
   }
 
   static THRESHER_DEVICE u32 multiply(u32 a, u32 b) { return hw::multiply_bf16x2(a, b); }
