@@ -85,8 +85,8 @@ def match_cell(match):
     if estimate is None:
         return "no round in time"
     speedup = estimate["speedup"]
-    rounds = estimate["round_count"]
-    return f"{speedup['value']:.3f}x ({speedup['low']:.3f} to {speedup['high']:.3f}), {rounds} rounds"
+    verdict = match["verdict"]["kind"]
+    return f"{speedup['value']:.3f}x ({speedup['low']:.3f} to {speedup['high']:.3f}), {verdict}"
 
 
 def rematch_table(rows):
