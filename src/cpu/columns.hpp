@@ -12,7 +12,6 @@
 namespace thresher::cpu {
 
 using Columns = float __attribute__((vector_size(kPanelColumns * sizeof(float))));
-using IntColumns = std::int32_t __attribute__((vector_size(kPanelColumns * sizeof(std::int32_t))));
 using BitColumns =
     std::uint32_t __attribute__((vector_size(kPanelColumns * sizeof(std::uint32_t))));
 using HalfColumns =

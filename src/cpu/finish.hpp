@@ -21,7 +21,7 @@
 namespace thresher::cpu {
 namespace {
 
-// a * b + c, rounded once.
+// a * b + c, rounded once. Spelt out: of the loop below GCC makes scalar code in some places.
 inline void fuse(const Columns& a, const Columns& b, const Columns& c, Columns& out) {
 #if defined(__AVX512F__)
   out = reinterpret_cast<Columns>(_mm512_fmadd_ps(

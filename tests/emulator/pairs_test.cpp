@@ -27,6 +27,9 @@ TEST(Pairs, MultiplyBf16) {
   EXPECT_EQ(multiply_bf16x2(0x7f7f, 0x4000), 0x7f80U);
   // 2^-126 * (1 + 2^-7) * 2^-8: the sticky bit below a subnormal's last one decides.
   EXPECT_EQ(multiply_bf16x2(0x0081, 0x3b80), 0x0001U);
+}
+
+TEST(Pairs, AddBf16) {
   EXPECT_EQ(add_bf16x2(0x40003f80, 0x40403f00), 0x40a03fc0U);
   EXPECT_EQ(add_bf16x2(0x3f80, 0xbf80), 0x0000U);
   EXPECT_EQ(add_bf16x2(0x3f80, 0xbb00), 0x3f80U);  // half of the place below 1 goes to the even
