@@ -14,7 +14,7 @@ def shapes():
         for rows in (128, 256):
             knobs = {"tokens": tokens, "rows": rows}
             knobs["stages"] = (6 if rows == 256 else 7) if tokens > 64 else 8
-            knobs["steps"] = 2 if rows == 256 and (tokens >= 64 or tokens == 16) else 4
+            knobs["steps"] = 2 if rows == 256 and (tokens >= 64 or tokens <= 16) else 4
             knobs["store"] = "vectors" if tokens >= 64 else "direct"
             knobs["prologue"] = "kernel" if tokens == 16 else "inside"
             yield knobs

@@ -36,7 +36,8 @@
 namespace thresher {
 
 // Weights in device memory, immutable and shared by copies: 0.57 bytes per weight, padded to 128
-// rows and 64 k. One packed copy serves every variant.
+// rows and 64 k. One packed copy serves every variant, and NVFP4 and fp16 activations alike; for
+// bf16 ones the bits lie otherwise.
 class GpuWeights {
  public:
   struct State;
@@ -195,8 +196,10 @@ class GpuEngine {
   // Waits for all work on the device, and throws what went wrong there.
   void synchronize() const;
 
-  GpuWeights pack(const Nvfp4View& b) const;
-  GpuWeights pack_dual(const Nvfp4View& gate, const Nvfp4View& up) const;
+  // `activations`: those of the problems that the weights are for.
+  GpuWeights pack(const Nvfp4View& b, Activations activations = Activations::kNvfp4) const;
+  GpuWeights pack_dual(const Nvfp4View& gate, const Nvfp4View& up,
+                       Activations activations = Activations::kNvfp4) const;
 
   // Another copy in device memory: calls that take turns at copies find nothing of them in the L2.
   GpuWeights duplicate(const GpuWeights& weights) const;

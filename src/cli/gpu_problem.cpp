@@ -28,8 +28,9 @@ void* DeviceOutputs::c(std::size_t group_index) const {
 GpuProblem::GpuProblem(const GpuEngine& engine, const Problem& problem, const Inputs& inputs)
     : inputs_(inputs) {
   for (const GroupInputs& group : inputs.groups) {
-    weights_.push_back(problem.op == Op::kDual ? engine.pack_dual(group.b.view(), group.b_up.view())
-                                               : engine.pack(group.b.view()));
+    weights_.push_back(problem.op == Op::kDual ? engine.pack_dual(group.b.view(), group.b_up.view(),
+                                                                  problem.activations)
+                                               : engine.pack(group.b.view(), problem.activations));
   }
   upload_activations(engine.state().device);
 }

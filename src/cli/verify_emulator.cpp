@@ -16,9 +16,10 @@ class Emulated : public VerifiedProblem {
   Emulated(const emulated::EmulatedEngine& engine, const Problem& problem, const Inputs& inputs)
       : engine_(engine), problem_(problem), inputs_(inputs) {
     for (const GroupInputs& group : inputs.groups) {
-      weights_.push_back(problem.op == Op::kDual
-                             ? emulated::pack_dual(group.b.view(), group.b_up.view())
-                             : emulated::pack(group.b.view()));
+      weights_.push_back(
+          problem.op == Op::kDual
+              ? emulated::pack_dual(group.b.view(), group.b_up.view(), problem.activations)
+              : emulated::pack(group.b.view(), problem.activations));
     }
   }
 

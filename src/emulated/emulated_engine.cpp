@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "emulated/named_kernels.hpp"
+#include "gpu/kernels/plan_extents.hpp"
 #include "gpu/variant.hpp"
 #include "thresher/error.hpp"
 
@@ -68,6 +69,9 @@ const char* find_misfit(const Problem& problem, const Group& group, const HostOp
   if (operands.weights == nullptr) return "weights is null";
   const gpu::WeightTiles& tiles = operands.weights->tiles;
   if (tiles.op != problem.op) return "weights were packed for another operation";
+  if (tiles.operand != gpu::operand_of(problem.activations)) {
+    return "weights were packed for other activations";
+  }
   if (tiles.n != group.n || tiles.k_elements != group.k) return "weights have another shape";
   if (operands.c == nullptr) return "c is null";
   if (operands.c_stride_elements != 0 && operands.c_stride_elements < group.n) {

@@ -7,8 +7,6 @@ void add_few_token_kernels(KernelSet& kernels) {
   add_every_type<gpu::GemmKnobs{.tokens = 16, .stages = 6}>(kernels);
   add_fp16_output<gpu::GemmKnobs{.tokens = 16, .stages = 6, .prologue = gpu::Prologue::kInside}>(
       kernels);
-  add_fp16_output<gpu::GemmKnobs{.tokens = 16, .stages = 6, .prologue = gpu::Prologue::kTile}>(
-      kernels);
 }
 
 }  // namespace thresher::emulated

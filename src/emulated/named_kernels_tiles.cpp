@@ -5,14 +5,12 @@
 namespace thresher::emulated {
 namespace {
 
-constexpr gpu::GemmKnobs tall_and_balanced(gpu::Prologue prologue) {
-  return {.weight_rows = 256,
-          .stages = 6,
-          .fragment_steps = 2,
-          .store = gpu::Store::kVectors,
-          .schedule = gpu::Schedule::kBalanced,
-          .prologue = prologue};
-}
+constexpr gpu::GemmKnobs kTallAndBalanced{.weight_rows = 256,
+                                          .stages = 6,
+                                          .fragment_steps = 2,
+                                          .store = gpu::Store::kVectors,
+                                          .schedule = gpu::Schedule::kBalanced,
+                                          .prologue = gpu::Prologue::kInside};
 
 }  // namespace
 
@@ -25,8 +23,7 @@ void add_tile_kernels(KernelSet& kernels) {
   add_fp16_output<gpu::GemmKnobs{
       .tokens = 64, .consumer_warpgroups = 1, .fragment_steps = 2, .blocks_per_sm = 2}>(kernels);
   add_fp16_output<gpu::GemmKnobs{.widths = gpu::Widths::kFixed}>(kernels);
-  add_fp16_output<tall_and_balanced(gpu::Prologue::kInside)>(kernels);
-  add_fp16_output<tall_and_balanced(gpu::Prologue::kTile)>(kernels);
+  add_fp16_output<kTallAndBalanced>(kernels);
 }
 
 }  // namespace thresher::emulated

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulated/packed_weights.hpp"
 
+#include "gpu/kernels/plan_extents.hpp"
+
 namespace thresher::emulated {
 namespace {
 
@@ -13,17 +15,17 @@ std::vector<std::uint8_t> room_for(Op op, const Nvfp4View& b) {
 
 }  // namespace
 
-PackedWeights pack(const Nvfp4View& b) {
+PackedWeights pack(const Nvfp4View& b, Activations activations) {
   PackedWeights packed{.bytes = room_for(Op::kGemm, b), .global_scale = b.global_scale};
-  packed.tiles = gpu::pack_weights(b, packed.bytes);
+  packed.tiles = gpu::pack_weights(b, gpu::operand_of(activations), packed.bytes);
   return packed;
 }
 
-PackedWeights pack_dual(const Nvfp4View& gate, const Nvfp4View& up) {
+PackedWeights pack_dual(const Nvfp4View& gate, const Nvfp4View& up, Activations activations) {
   PackedWeights packed{.bytes = room_for(Op::kDual, gate),
                        .global_scale = gate.global_scale,
                        .global_scale_up = up.global_scale};
-  packed.tiles = gpu::pack_dual_weights(gate, up, packed.bytes);
+  packed.tiles = gpu::pack_dual_weights(gate, up, gpu::operand_of(activations), packed.bytes);
   return packed;
 }
 

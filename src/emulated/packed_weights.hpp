@@ -16,8 +16,10 @@ struct PackedWeights {
   float global_scale_up = 1.0f;  // of dual weights
 };
 
-// Throw Error where gpu::pack_weights and gpu::pack_dual_weights do.
-PackedWeights pack(const Nvfp4View& b);
-PackedWeights pack_dual(const Nvfp4View& gate, const Nvfp4View& up);
+// For problems with such activations. Throw Error where gpu::pack_weights and
+// gpu::pack_dual_weights do.
+PackedWeights pack(const Nvfp4View& b, Activations activations = Activations::kNvfp4);
+PackedWeights pack_dual(const Nvfp4View& gate, const Nvfp4View& up,
+                        Activations activations = Activations::kNvfp4);
 
 }  // namespace thresher::emulated

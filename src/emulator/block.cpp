@@ -82,10 +82,6 @@ std::string Block::describe_write(Actor actor, u32 event) const {
   return fmt::format(fmt::runtime(actors_[actor - threads.size()].write), event - 1);
 }
 
-std::string Block::describe_writer(Actor actor) const {
-  return actor < threads.size() ? fmt::format("thread {}", actor) : "a chunk copy";
-}
-
 std::string Block::describe_read(Actor actor) const {
   if (actor < threads.size()) {
     return fmt::format("thread {} reads with no barrier in between", actor);

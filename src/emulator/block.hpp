@@ -51,11 +51,6 @@ struct Thread {
   u32 copy_groups_waited = 0;  // that have left shared memory
   Actor copy_actor = 0;
 
-  // Chunk copies, likewise: those that nobody has waited for.
-  std::deque<ChunkCopy> chunks;
-  u32 chunk_groups_committed = 0;
-  Actor chunk_actor = 0;
-
   MmaThread mma;
 
   Warp& warp() const;
@@ -84,7 +79,6 @@ struct Block {
   Actor new_actor(std::string write_text, std::string read_text);
   // "thread 5 wrote with no barrier in between", and the like.
   std::string describe_write(Actor actor, u32 event) const;
-  std::string describe_writer(Actor actor) const;
   std::string describe_read(Actor actor) const;
 
   Grid* grid;

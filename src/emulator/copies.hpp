@@ -2,7 +2,6 @@
 // Bulk copies in flight.
 #pragma once
 
-#include <array>
 #include <vector>
 
 #include "emulator/operation.hpp"
@@ -49,14 +48,6 @@ class CopyToGlobal final : public Operation {
   std::vector<u8> in_flight_;
   bool left_ = false;
   bool arrived_ = false;
-};
-
-// A chunk copy that has been asked for; it is stored when its thread waits for it, which is as late
-// as it can be.
-struct ChunkCopy {
-  SharedAddress destination = 0;
-  std::array<u8, 16> bytes{};
-  u32 group = 0;  // of its thread, counted from 1
 };
 
 }  // namespace thresher::emulator

@@ -168,7 +168,6 @@ void Grid::end_thread(Thread& thread) {
   if (!thread.copies.empty() && thread.copies.back()->group() > thread.copy_groups_waited) {
     fault(thread, "ends without waiting for its copies to global memory to leave shared memory");
   }
-  if (!thread.chunks.empty()) fault(thread, "ends without waiting for its chunk copies");
   thread.warpgroup().check_ended(thread);
   thread.warp().meeting.leave(thread);
   thread.warpgroup().meeting.leave(thread);

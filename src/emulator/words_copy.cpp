@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of bulk copies, of chunk copies, and of the fence before them.
+// The words of bulk copies and of the fence before them.
 #include <algorithm>
-#include <cstring>
 
 #include "emulator/device_memory.hpp"
 #include "emulator/fault.hpp"
@@ -121,53 +120,8 @@ void copy_wait_groups(int pending, bool read_only) {
   if (thread.copy_actor != 0) thread.knowledge.see(thread.copy_actor, last);
 }
 
-void copy_chunk(SharedAddress destination, const void* source, bool exists) {
-  Thread& thread = self();
-  emulator::Block& block = *thread.block;
-  block.grid->pause(thread);
-  emulator::ChunkCopy copy{.destination = destination, .group = thread.chunk_groups_committed + 1};
-  constexpr u32 kBytes = sizeof(copy.bytes);
-  if (exists) {
-    check_copy(thread, destination, source, kBytes, /*write=*/false);
-    std::memcpy(copy.bytes.data(), source, kBytes);
-  } else if (const std::string why = block.shared.misplaced(destination, kBytes, kBytes);
-             !why.empty()) {
-    fault(thread, "copies a chunk of zeros to shared address {:#x}, {}", destination, why);
-  }
-  if (thread.chunk_actor == 0) {
-    thread.chunk_actor = block.new_actor(
-        fmt::format("a chunk copy of thread {} may still be on its way to: nothing tells of its "
-                    "chunks_wait",
-                    thread.index),
-        "");
-  }
-  const Thread* const pointer = &thread;
-  block.shared.note_write(destination, kBytes,
-                          {.threads = &pointer,
-                           .actor = thread.chunk_actor,
-                           .event = copy.group,
-                           .by = " by a chunk copy"});
-  thread.chunks.push_back(copy);
-}
-
-void chunks_commit() { ++self().chunk_groups_committed; }
-
-void chunks_wait_groups(int pending) {
-  Thread& thread = self();
-  thread.block->grid->pause(thread);
-  const u32 last = last_complete(thread.chunk_groups_committed, pending);
-  for (; !thread.chunks.empty() && thread.chunks.front().group <= last; thread.chunks.pop_front()) {
-    const emulator::ChunkCopy& copy = thread.chunks.front();
-    std::memcpy(thread.block->shared.data(copy.destination), copy.bytes.data(), copy.bytes.size());
-  }
-  if (thread.chunk_actor != 0) thread.knowledge.see(thread.chunk_actor, last);
-}
-
 void fence_async() {
   Thread& thread = self();
-  if (thread.chunk_actor != 0) {
-    thread.knowledge.fence(thread.chunk_actor, thread.knowledge.seen(thread.chunk_actor));
-  }
   thread.knowledge.fence(thread.actor(), thread.event());
   thread.advance();
 }

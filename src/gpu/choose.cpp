@@ -122,7 +122,7 @@ GemmKnobs knobs_for(int tokens, int rows) {
   knobs.tokens = tokens;
   knobs.weight_rows = rows;
   // What registers allow, and in between what was faster.
-  knobs.fragment_steps = rows == 256 && (tokens >= 64 || tokens == 16) ? 2 : 4;
+  knobs.fragment_steps = rows == 256 && (tokens >= 64 || tokens <= 16) ? 2 : 4;
   knobs.store = wide ? Store::kVectors : Store::kDirect;
   knobs.stages = tokens > 64 ? (rows == 256 ? 6 : 7) : 8;
   // A prologue of its own pays where the GEMM's blocks fit beside it and have little else to do.

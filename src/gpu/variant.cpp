@@ -14,7 +14,7 @@ constexpr std::string_view kScheduleWords[] = {"tiles", "balanced"};
 constexpr std::string_view kLaunchesWords[] = {"grouped", "per_group", "streams"};
 constexpr std::string_view kDualWords[] = {"fused", "two_pass"};
 constexpr std::string_view kArriveWords[] = {"warp", "thread"};
-constexpr std::string_view kPrologueWords[] = {"kernel", "inside", "tile"};
+constexpr std::string_view kPrologueWords[] = {"kernel", "inside"};
 constexpr std::string_view kRolesWords[] = {"same", "split"};
 constexpr std::string_view kSwitchWords[] = {"off", "on"};
 
@@ -57,7 +57,7 @@ const Knob<Variant> kKnobs[] = {
     number_knob<&GemmKnobs::split_k, 1, 64>("split_k", "1 to 64"),
     number_knob<&GemmKnobs::blocks_per_sm, 1, 8>("blocks", "1 to 8"),
     word_knob<&GemmKnobs::arrive, kArriveWords>("arrive", "warp or thread"),
-    word_knob<&GemmKnobs::prologue, kPrologueWords>("prologue", "kernel, inside or tile"),
+    word_knob<&GemmKnobs::prologue, kPrologueWords>("prologue", "kernel or inside"),
     word_knob<&GemmKnobs::launches, kLaunchesWords>("launches", "grouped, per_group or streams"),
     {"graph", "off or on", [](const Variant& v) { return word(v.graph, kSwitchWords); },
      [](std::string_view text, Variant& v) { return read_word(text, kSwitchWords, v.graph); }},
@@ -104,7 +104,7 @@ std::vector<Variant> named_variants() {
   turn([](GemmKnobs& k) { k.kind = GemmKind::kPlain, k.launches = Launches::kPerGroup; });
   turn([](GemmKnobs& k) { k.stages = 2; });
   turn([](GemmKnobs& k) { k.tokens = 64; });
-  for (const Prologue prologue : {Prologue::kKernel, Prologue::kInside, Prologue::kTile}) {
+  for (const Prologue prologue : {Prologue::kKernel, Prologue::kInside}) {
     turn([=](GemmKnobs& k) { k.tokens = 16, k.stages = 6, k.prologue = prologue; });
   }
   turn([](GemmKnobs& k) { k.tokens = 256, k.stages = 3; });
@@ -112,12 +112,10 @@ std::vector<Variant> named_variants() {
   turn([](GemmKnobs& k) {
     k.tokens = 64, k.weight_rows = 256, k.fragment_steps = 2, k.store = Store::kVectors;
   });
-  for (const Prologue prologue : {Prologue::kInside, Prologue::kTile}) {
-    turn([=](GemmKnobs& k) {
-      k.weight_rows = 256, k.fragment_steps = 2, k.stages = 6, k.store = Store::kVectors;
-      k.schedule = Schedule::kBalanced, k.prologue = prologue;
-    });
-  }
+  turn([](GemmKnobs& k) {
+    k.weight_rows = 256, k.fragment_steps = 2, k.stages = 6, k.store = Store::kVectors;
+    k.schedule = Schedule::kBalanced, k.prologue = Prologue::kInside;
+  });
   turn([](GemmKnobs& k) { k.fragment_steps = 2; });
   turn([](GemmKnobs& k) { k.specialised = false; });
   turn([](GemmKnobs& k) { k.store = Store::kStaged; });

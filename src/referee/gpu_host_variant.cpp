@@ -33,8 +33,9 @@ class PreparedVariant : public GpuPrepared {
     std::vector<std::optional<GpuWeights>> packed(weights.size());
     side_by_side(weights.size(), groups_packed_at_a_time(), [&](std::size_t g) {
       const HostedWeights& from = weights[g].host;
-      packed[g] = plan_.problem().op == Op::kDual ? engine.pack_dual(from.b, from.b_up)
-                                                  : engine.pack(from.b);
+      const Problem& problem = plan_.problem();
+      packed[g] = problem.op == Op::kDual ? engine.pack_dual(from.b, from.b_up, problem.activations)
+                                          : engine.pack(from.b, problem.activations);
     });
     for (std::optional<GpuWeights>& one : packed) weights_.push_back(*std::move(one));
   }

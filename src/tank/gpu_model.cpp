@@ -100,15 +100,13 @@ double launch_bytes(const gpu::GemmLaunch& launch, Groups groups) {
   return bytes;
 }
 
-// The prologue reads the activations and writes them as images of whole tiles; by tile it writes
-// nothing.
+// The prologue reads the activations and writes them as images of whole tiles.
 double prologue_bytes(const Problem& problem, const gpu::GemmKnobs& knobs) {
   const double bytes_per_value =
       problem.activations == Activations::kNvfp4 ? kNvfp4BytesPerElement : 2;
   double bytes = 0;
   for (const Group& group : problem.groups) {
     bytes += bytes_per_value * static_cast<double>(group.m * group.k);
-    if (knobs.prologue == gpu::Prologue::kTile) continue;
     bytes += static_cast<double>(gpu::divide_up(group.m, knobs.tokens)) *
              static_cast<double>(gpu::divide_up(group.k, gpu::kTileK)) *
              static_cast<double>(gpu::image_bytes(knobs.tokens));

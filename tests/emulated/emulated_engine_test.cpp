@@ -106,6 +106,7 @@ TEST(EmulatedEngine, NamesOperandsThatDoNotFit) {
 TEST(EmulatedEngine, NamesWeightsThatDoNotFit) {
   EmulatedScene dual(make_problem({4}, 64, 80, Op::kDual));
   EmulatedScene wide(make_problem({4}, 65, 80));
+  EmulatedScene bf16(make_problem({4}, 64, 80, Op::kGemm, Activations::kBf16));
   EmulatedScene scene(make_problem({4}, 64, 80));
   const auto message_with = [&](EmulatedScene& other) {
     scene.operands()[0].weights = other.operands()[0].weights;
@@ -114,6 +115,7 @@ TEST(EmulatedEngine, NamesWeightsThatDoNotFit) {
   const std::string where = "group 0 (m = 4, n = 64, k = 80): ";
   EXPECT_EQ(message_with(dual), where + "weights were packed for another operation");
   EXPECT_EQ(message_with(wide), where + "weights have another shape");
+  EXPECT_EQ(message_with(bf16), where + "weights were packed for other activations");
 }
 
 // As the kernels on a GPU: nobody looks, and the row's results are NaN.

@@ -19,8 +19,9 @@ class EmulatedScene {
       : scene_(Engine({.thread_count = 1}), std::move(problem), family, /*seed=*/1) {
     const bool is_dual = scene_.problem().op == Op::kDual;
     for (const GroupInputs& inputs : scene_.inputs().groups) {
-      weights_.push_back(is_dual ? pack_dual(inputs.b.view(), inputs.b_up.view())
-                                 : pack(inputs.b.view()));
+      const Activations activations = scene_.problem().activations;
+      weights_.push_back(is_dual ? pack_dual(inputs.b.view(), inputs.b_up.view(), activations)
+                                 : pack(inputs.b.view(), activations));
     }
     for (std::size_t g = 0; g < weights_.size(); ++g) {
       const GroupOperands& operands = scene_.operands()[g];

@@ -56,12 +56,15 @@ void check_refusals(const Scene& scene) {
   const GpuWeights dual =
       scene.engine.pack_dual(scene.inputs.groups[0].b.view(), scene.inputs.groups[0].b.view());
   const GpuWeights other = scene.engine.pack(scene.inputs.groups[1].b.view());
+  const GpuWeights bf16 = scene.engine.pack(scene.inputs.groups[0].b.view(), Activations::kBf16);
   const auto moved = [](const void* address, std::size_t bytes) {
     return const_cast<std::byte*>(static_cast<const std::byte*>(address) + bytes);
   };
   expect_refusal(scene, "1 groups of operands", [](Operands& o) { o.pop_back(); });
   expect_refusal(scene, "group 0: weights is null", [](Operands& o) { o[0].weights = nullptr; });
   expect_refusal(scene, "packed for dual", [&](Operands& o) { o[0].weights = &dual; });
+  expect_refusal(scene, "packed for bf16 activations but the problem has nvfp4",
+                 [&](Operands& o) { o[0].weights = &bf16; });
   expect_refusal(scene, "weights are n = 8", [&](Operands& o) { o[0].weights = &other; });
   expect_refusal(scene, "a_codes is null", [](Operands& o) { o[0].a_codes = nullptr; });
   expect_refusal(scene, "a_codes is not aligned to 8",

@@ -59,6 +59,7 @@ class ActivationImages : public ::testing::Test {
 
 // One token per scale code: 254 tokens of 16 codes each, decoded exactly.
 TEST_F(ActivationImages, DecodeEveryCodeUnderEveryScale) {
+  constexpr float kUnit = activation_unit(ActivationType::kNvfp4);
   constexpr u32 kScaleCodes = 256;
   auto* codes = allocate<u8>(kScaleCodes * 8);
   auto* scales = allocate<u8>(kScaleCodes);
@@ -75,7 +76,7 @@ TEST_F(ActivationImages, DecodeEveryCodeUnderEveryScale) {
       {group}, {kScaleCodes}, kScaleCodes / kTokens);
   for (u32 token = 0; token < kScaleCodes; ++token) {
     for (u32 k = 0; k < 16; ++k) {
-      const float got = nvfp4::fp16_to_float(value(0, token, k, 1));
+      const float got = nvfp4::fp16_to_float(value(0, token, k, 1)) * kUnit;
       const float right =
           nvfp4::decode_e2m1(static_cast<u8>(k)) * nvfp4::decode_e4m3(static_cast<u8>(token));
       if (nvfp4::is_nan_e4m3(static_cast<u8>(token))) {

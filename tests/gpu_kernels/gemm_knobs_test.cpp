@@ -58,56 +58,24 @@ TEST(GemmKnobs, Stages) {
   expect_right<with_stages(6)>();
 }
 
-constexpr GemmKnobs with_prologue(Prologue prologue, GemmKnobs knobs = kSmall) {
-  knobs.prologue = prologue;
+constexpr GemmKnobs inside(GemmKnobs knobs = kSmall) {
+  knobs.prologue = Prologue::kInside;
   return knobs;
-}
-
-// Every way to cut the work.
-template <Prologue kPrologue>
-void expect_right_prologue() {
-  expect_right<with_prologue(kPrologue)>();
-  expect_right<with_prologue(kPrologue), Op::kDual>();
-  expect_right<with_prologue(kPrologue,
-                             {.tokens = 16, .weight_rows = 256, .consumer_warpgroups = 4})>();
-  expect_right<with_prologue(kPrologue, {.tokens = 16, .schedule = Schedule::kBalanced})>();
-  expect_right<with_prologue(kPrologue, {.tokens = 16, .split_k = 3})>();
-  expect_right<with_prologue(kPrologue)>({.m = {0, 0}});
 }
 
 // Two blocks run at a time here, so that those make the images of all others, and nobody may wait
 // for a block that has not started.
 TEST(GemmKnobs, PrologueInside) {
-  constexpr Prologue kInside = Prologue::kInside;
-  expect_right_prologue<kInside>();
-  expect_right<with_prologue(kInside, {.tokens = 16, .consumer_warpgroups = 1})>();
+  expect_right<inside()>();
+  expect_right<inside(), Op::kDual>();
+  expect_right<inside({.tokens = 16, .weight_rows = 256, .consumer_warpgroups = 4})>();
+  expect_right<inside({.tokens = 16, .schedule = Schedule::kBalanced})>();
+  expect_right<inside({.tokens = 16, .split_k = 3})>();
+  expect_right<inside({.tokens = 16, .consumer_warpgroups = 1})>();
+  expect_right<inside()>({.m = {0, 0}});
 }
 
-TEST(GemmKnobs, PrologueInsideOfWideActivations) {
-  expect_right_of_bf16<with_prologue(Prologue::kInside)>();
-}
-
-// Blocks of 16 k end inside a stage, tokens inside a piece; tiles have one piece per maker of
-// images, fewer and more.
-TEST(GemmKnobs, PrologueByTile) {
-  constexpr Prologue kTile = Prologue::kTile;
-  expect_right_prologue<kTile>();
-  expect_right<with_prologue(kTile, {.tokens = 8, .stages = 2})>();
-  expect_right<with_prologue(kTile, {.tokens = 40, .stages = 3})>();
-  expect_right<with_prologue(kTile, {.tokens = 72, .stages = 3})>(
-      {.m = {1, 70, 150}, .n = 64, .k = 400});
-  expect_right<with_prologue(kTile, {.tokens = 128, .stages = 3})>({.m = {130}, .n = 64, .k = 208});
-  expect_right<with_prologue(kTile, {.tokens = 16, .launches = Launches::kPerGroup})>();
-  expect_right<with_prologue(kTile, {.tokens = 16, .weight_rows = 256, .dual = Dual::kTwoPass}),
-               Op::kDual>();
-}
-
-TEST(GemmKnobs, PrologueByTileOfWideActivations) {
-  constexpr Prologue kTile = Prologue::kTile;
-  expect_right_of_bf16<with_prologue(kTile)>();
-  expect_right_of_bf16<with_prologue(kTile, {.tokens = 16, .stages = 2})>();
-  expect_right_of_bf16<with_prologue(kTile, {.tokens = 64, .stages = 6})>();
-}
+TEST(GemmKnobs, PrologueInsideOfWideActivations) { expect_right_of_bf16<inside()>(); }
 
 constexpr GemmKnobs with_tokens(int tokens) { return {.tokens = tokens, .stages = 3}; }
 

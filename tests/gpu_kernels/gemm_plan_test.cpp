@@ -124,14 +124,12 @@ auto turned(const GemmKnobs& knobs) {
 }
 
 TEST(GemmPlan, APrologueInTheGemmNeedsAProducer) {
-  for (const Prologue prologue : {Prologue::kInside, Prologue::kTile}) {
-    const auto but = turned({.prologue = prologue});
-    EXPECT_EQ(but([](GemmKnobs&) {}), "");
-    EXPECT_EQ(but([](GemmKnobs& k) { k.kind = GemmKind::kPlain; }),
-              "the plain kernel has a prologue of its own: take prologue = kernel");
-    EXPECT_EQ(but([](GemmKnobs& k) { k.specialised = false; }),
-              "a prologue inside or by tile needs a producer: take roles = split");
-  }
+  const auto but = turned({.prologue = Prologue::kInside});
+  EXPECT_EQ(but([](GemmKnobs&) {}), "");
+  EXPECT_EQ(but([](GemmKnobs& k) { k.kind = GemmKind::kPlain; }),
+            "the plain kernel has a prologue of its own: take prologue = kernel");
+  EXPECT_EQ(but([](GemmKnobs& k) { k.specialised = false; }),
+            "a prologue inside needs a producer: take roles = split");
 }
 
 TEST(GemmPlan, APrologueInsideIsNoLaunch) {
@@ -151,36 +149,6 @@ TEST(GemmPlan, APrologueInsideIsNoLaunch) {
   EXPECT_EQ(plan.workspace.image_counter_offset, 0u);
   EXPECT_EQ(plan.workspace.counter_bytes, 8u);
   EXPECT_EQ(plan.launches.front().config.activations, ActivationType::kNvfp4);
-}
-
-// It needs nothing of other blocks, so launches may be many, but for those that start together.
-TEST(GemmPlan, APrologueByTileLeavesNothingInTheWorkspace) {
-  const GemmKnobs by_tile{.prologue = Prologue::kTile};
-  EXPECT_EQ(why_not_of(by_tile), "");
-  const auto but = turned(by_tile);
-  EXPECT_EQ(but([](GemmKnobs& k) { k.tokens = 136; }),
-            "a prologue by tile makes images of at most 128 tokens");
-  EXPECT_EQ(but([](GemmKnobs& k) { k.launches = Launches::kStreams; }),
-            "streams start together behind a prologue of its own: take prologue = kernel");
-  EXPECT_EQ(but([](GemmKnobs& k) { k.launches = Launches::kPerGroup; }), "");
-  EXPECT_EQ(but([](GemmKnobs& k) { k.weight_rows = 256, k.tokens = 64, k.dual = Dual::kTwoPass; }),
-            "");
-
-  const Problem problem = problem_of(3, 256);
-  const GemmPlan plan = make_plan(by_tile, {.problem = problem, .token_limit = 768});
-  EXPECT_FALSE(plan.images.has_value());
-  EXPECT_EQ(plan.launches.size(), 1u);
-  EXPECT_EQ(plan.workspace.bytes, 0u);
-}
-
-// Decoding takes registers from the consumers, copying does not.
-TEST(GemmPlan, MakersOfImagesKeepRegistersToDecode) {
-  const auto consumers = [](Prologue prologue, ActivationType activations) {
-    return consumer_registers({.prologue = prologue, .activations = activations});
-  };
-  EXPECT_EQ(consumers(Prologue::kInside, ActivationType::kNvfp4), 232);
-  EXPECT_EQ(consumers(Prologue::kTile, ActivationType::kNvfp4), 224);
-  EXPECT_EQ(consumers(Prologue::kTile, ActivationType::kBf16), 232);
 }
 
 // A GEMM of many tokens has the SM for itself; one of few leaves room for a block of the prologue.

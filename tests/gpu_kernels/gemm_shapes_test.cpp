@@ -61,7 +61,6 @@ TEST(GemmShapes, RaggedAndEmptyGroups) {
 TEST(GemmShapes, ManyGroups) {
   constexpr GemmKnobs kBalanced{.tokens = 16, .stages = 3, .schedule = Schedule::kBalanced};
   constexpr GemmKnobs kInside{.tokens = 16, .stages = 3, .prologue = Prologue::kInside};
-  constexpr GemmKnobs kByTile{.tokens = 16, .stages = 3, .prologue = Prologue::kTile};
   constexpr GemmKnobs kPerGroup{.tokens = 16, .stages = 3, .launches = Launches::kPerGroup};
   constexpr ActivationType kNvfp4 = ActivationType::kNvfp4;
   for (const int count : {33, 64, 65, 150}) {
@@ -77,9 +76,6 @@ TEST(GemmShapes, ManyGroups) {
     KernelScene inside(make_problem(m, 8, 80), {});
     inside.run(kInside, kernels_for<kInside, Op::kGemm, kNvfp4, OutputType::kFp32>());
     expect_conforming(inside);
-    KernelScene by_tile(make_problem(m, 8, 80), {});
-    by_tile.run(kByTile, kernels_for<kByTile, Op::kGemm, kNvfp4, OutputType::kFp32>());
-    expect_conforming(by_tile);
   }
   KernelScene per_group(make_problem(std::vector<std::int64_t>(70, 2), 8, 16), {});
   per_group.run(kPerGroup, kernels_for<kPerGroup, Op::kGemm, kNvfp4, OutputType::kFp32>());

@@ -48,9 +48,10 @@ void KernelScene::make_outputs() {
 
 void KernelScene::pack_weights() {
   for (const GroupInputs& inputs : inputs_.groups) {
-    weights_.push_back(problem_.op == Op::kDual
-                           ? emulated::pack_dual(inputs.b.view(), inputs.b_up.view())
-                           : emulated::pack(inputs.b.view()));
+    weights_.push_back(
+        problem_.op == Op::kDual
+            ? emulated::pack_dual(inputs.b.view(), inputs.b_up.view(), problem_.activations)
+            : emulated::pack(inputs.b.view(), problem_.activations));
   }
 }
 

@@ -28,17 +28,21 @@ GroupInputs full_inputs(Shape shape, Op op) {
   return make_inputs(problem, InputFamily::kFull, 7).groups.front();
 }
 
+constexpr hw::Operand kOperands[] = {hw::Operand::kFp16, hw::Operand::kBf16};
+
 TEST(WeightTiles, UnpackToTheVeryBytes) {
   for (const Shape shape : kShapes) {
     const GroupInputs inputs = full_inputs(shape, Op::kGemm);
     std::vector<std::uint8_t> packed(
         WeightTiles{.op = Op::kGemm, .n = shape.n, .k_elements = shape.k}.bytes());
-    const WeightTiles tiles = pack_weights(inputs.b.view(), packed);
-    const Nvfp4Matrix unpacked = unpack_weights(tiles, packed);
-    EXPECT_EQ(unpacked.codes, inputs.b.codes) << shape.n << " x " << shape.k;
-    EXPECT_EQ(unpacked.scales, inputs.b.scales) << shape.n << " x " << shape.k;
-    EXPECT_EQ(unpacked.rows, shape.n);
-    EXPECT_EQ(unpacked.k_elements, shape.k);
+    for (const hw::Operand operand : kOperands) {
+      const WeightTiles tiles = pack_weights(inputs.b.view(), operand, packed);
+      const Nvfp4Matrix unpacked = unpack_weights(tiles, packed);
+      EXPECT_EQ(unpacked.codes, inputs.b.codes) << shape.n << " x " << shape.k;
+      EXPECT_EQ(unpacked.scales, inputs.b.scales) << shape.n << " x " << shape.k;
+      EXPECT_EQ(unpacked.rows, shape.n);
+      EXPECT_EQ(unpacked.k_elements, shape.k);
+    }
   }
 }
 
@@ -47,13 +51,16 @@ TEST(WeightTiles, UnpackDualToTheVeryBytes) {
     const GroupInputs inputs = full_inputs(shape, Op::kDual);
     std::vector<std::uint8_t> packed(
         WeightTiles{.op = Op::kDual, .n = shape.n, .k_elements = shape.k}.bytes());
-    const WeightTiles tiles = pack_dual_weights(inputs.b.view(), inputs.b_up.view(), packed);
-    const Nvfp4Matrix gate = unpack_weights(tiles, packed);
-    const Nvfp4Matrix up = unpack_up_weights(tiles, packed);
-    EXPECT_EQ(gate.codes, inputs.b.codes) << shape.n << " x " << shape.k;
-    EXPECT_EQ(gate.scales, inputs.b.scales) << shape.n << " x " << shape.k;
-    EXPECT_EQ(up.codes, inputs.b_up.codes) << shape.n << " x " << shape.k;
-    EXPECT_EQ(up.scales, inputs.b_up.scales) << shape.n << " x " << shape.k;
+    for (const hw::Operand operand : kOperands) {
+      const WeightTiles tiles =
+          pack_dual_weights(inputs.b.view(), inputs.b_up.view(), operand, packed);
+      const Nvfp4Matrix gate = unpack_weights(tiles, packed);
+      const Nvfp4Matrix up = unpack_up_weights(tiles, packed);
+      EXPECT_EQ(gate.codes, inputs.b.codes) << shape.n << " x " << shape.k;
+      EXPECT_EQ(gate.scales, inputs.b.scales) << shape.n << " x " << shape.k;
+      EXPECT_EQ(up.codes, inputs.b_up.codes) << shape.n << " x " << shape.k;
+      EXPECT_EQ(up.scales, inputs.b_up.scales) << shape.n << " x " << shape.k;
+    }
   }
 }
 
@@ -77,7 +84,7 @@ TEST(WeightTiles, OfManyTilesUnpackToTheVeryBytes) {
   const WeightTiles tiles{.op = Op::kDual, .n = 1100, .k_elements = 4160};
   ASSERT_GE(tiles.row_tile_count() * tiles.k_tile_count(), 1024);
   std::vector<std::uint8_t> packed(tiles.bytes());
-  pack_dual_weights(group.b.view(), group.b_up.view(), packed);
+  pack_dual_weights(group.b.view(), group.b_up.view(), hw::Operand::kFp16, packed);
   EXPECT_EQ(unpack_weights(tiles, packed).codes, group.b.codes);
   EXPECT_EQ(unpack_up_weights(tiles, packed).codes, group.b_up.codes);
   EXPECT_EQ(unpack_up_weights(tiles, packed).scales, group.b_up.scales);
@@ -88,11 +95,11 @@ TEST(WeightTiles, RefuseWhatIsNoMatrix) {
   std::vector<std::uint8_t> packed(4608 + 64);
   Nvfp4Matrix bad = inputs.b;
   bad.scales[0] = 0x7f;
-  EXPECT_THROW(pack_weights(bad.view(), packed), Error);
+  EXPECT_THROW(pack_weights(bad.view(), hw::Operand::kFp16, packed), Error);
   Nvfp4Matrix shorter = inputs.b_up;
   shorter.rows = 7;
   try {
-    pack_dual_weights(inputs.b.view(), shorter.view(), packed);
+    pack_dual_weights(inputs.b.view(), shorter.view(), hw::Operand::kFp16, packed);
     FAIL() << "accepted";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "gate weights are 8 x 16 but up weights are 7 x 16");
@@ -100,12 +107,12 @@ TEST(WeightTiles, RefuseWhatIsNoMatrix) {
 }
 
 // A fragment whose eight values are all `code`, under `scale` in both rows, as it is packed.
-PackedFragment fragment_of(std::uint8_t code, std::uint8_t scale) {
+PackedFragment fragment_of(std::uint8_t code, std::uint8_t scale, hw::Operand operand) {
   Nvfp4Matrix matrix{.rows = kTileRows, .k_elements = kTileK};
   matrix.codes.assign(kTileRows * kTileK / 2, static_cast<std::uint8_t>(code | code << 4));
   matrix.scales.assign(kTileRows * kTileK / kStepK, scale);
   std::vector<std::uint8_t> packed(kTileBytes + kTileSignBytes);
-  pack_weights(matrix.view(), packed);
+  pack_weights(matrix.view(), operand, packed);
   const PackedPlace place(0, 0);
   PackedFragment fragment;
   std::memcpy(&fragment.codes, packed.data() + place.codes, sizeof fragment.codes);
@@ -130,7 +137,7 @@ void check_all_products() {
     if (nvfp4::is_nan_e4m3(scale)) continue;
     for (std::uint8_t code = 0; code < 16; ++code) {
       const float expected = nvfp4::decode_e2m1(code) * nvfp4::decode_e4m3(scale) / kWeightUnit;
-      const PackedFragment packed = fragment_of(code, scale);
+      const PackedFragment packed = fragment_of(code, scale, kOperand);
       for (int step = 0; step < kStepsPerTile; ++step) {
         u32 a[4];
         decode_step<kOperand>(packed, step, a);
@@ -152,29 +159,30 @@ TEST(WeightDecode, IsExactInFp16) { check_all_products<hw::Operand::kFp16>(); }
 TEST(WeightDecode, IsExactInBf16) { check_all_products<hw::Operand::kBf16>(); }
 
 // Neighbouring values of a word differ, so that a bit that strays from one to another shows.
-TEST(WeightDecode, KeepsTheValuesOfAWordApart) {
+template <hw::Operand kOperand>
+void check_words() {
   u32 state = 1;
   for (int repeat = 0; repeat < 20000; ++repeat) {
     state = state * 1664525u + 1013904223u;
     const u32 word = state ^ state >> 13;
     constexpr u32 kOnes = 0xb0b0b0b0;  // four scales of 1
     const PackedFragment packed{.codes = {word, word, word, word}, .scales = {kOnes, kOnes}};
-    u32 fp16[4];
-    u32 bf16[4];
-    decode_step<hw::Operand::kFp16>(packed, repeat % 4, fp16);
-    decode_step<hw::Operand::kBf16>(packed, repeat % 4, bf16);
+    u32 a[4];
+    decode_step<kOperand>(packed, repeat % 4, a);
     for (int i = 0; i < 4; ++i) {
       const auto value = [&](u32 half) {
-        const u32 code = (half >> kSignBits[i] & 1) << 3 | (half >> kMagnitudeBits[i] & 7);
+        constexpr CodeBits kBits = code_bits(kOperand);
+        const u32 code = (half >> kBits.sign[i] & 1) << 3 | (half >> kBits.magnitude[i] & 7);
         return nvfp4::decode_e2m1(static_cast<std::uint8_t>(code)) / kWeightUnit;
       };
-      ASSERT_EQ(hw::fp16_low(fp16[i]), value(word & 0xffff));
-      ASSERT_EQ(hw::fp16_high(fp16[i]), value(word >> 16));
-      ASSERT_EQ(hw::bf16_low(bf16[i]), value(word & 0xffff));
-      ASSERT_EQ(hw::bf16_high(bf16[i]), value(word >> 16));
+      ASSERT_EQ(low_value<kOperand>(a[i]), value(word & 0xffff));
+      ASSERT_EQ(high_value<kOperand>(a[i]), value(word >> 16));
     }
   }
 }
+
+TEST(WeightDecode, KeepsTheValuesOfAWordApartInFp16) { check_words<hw::Operand::kFp16>(); }
+TEST(WeightDecode, KeepsTheValuesOfAWordApartInBf16) { check_words<hw::Operand::kBf16>(); }
 
 }  // namespace
 }  // namespace thresher::gpu

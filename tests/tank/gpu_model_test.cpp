@@ -109,13 +109,6 @@ TEST(GpuModel, TheProloguesImagesCountAsBytes) {
   EXPECT_NEAR(model(problem, "gpu_sm90").bytes - fewest_bytes(problem), 256.0 * 4096 * 2, 1e-6);
 }
 
-TEST(GpuModel, APrologueByTileLeavesNoImages) {
-  const Problem problem = one_group(128);
-  const double images = 128.0 * 4096 * 2;
-  EXPECT_NEAR(model(problem, "gpu_sm90").bytes - model(problem, "gpu_sm90:prologue=tile").bytes,
-              images, 1);
-}
-
 TEST(GpuModel, DecodingIsBoundByMemory) {
   // One token for each of eight experts, small tiles, all in one launch: next to the floor.
   const Problem problem = load_suite("decode").problems.front();

@@ -8,6 +8,7 @@
 
 #include "gemm/factor.hpp"
 #include "gpu/engine/state.hpp"
+#include "gpu/kernels/plan_extents.hpp"
 
 namespace thresher {
 namespace {
@@ -32,6 +33,12 @@ void check_weights(std::size_t index, const Problem& problem, const GpuWeights* 
   if (weights->op() != problem.op) {
     fail(index, fmt::format("weights were packed for {} but the problem is {}",
                             to_string(weights->op()), to_string(problem.op)));
+  }
+  if (weights->state().tiles.operand != gpu::operand_of(problem.activations)) {
+    fail(index, fmt::format("weights were packed for {} activations but the problem has {}: say so "
+                            "when you pack them",
+                            problem.activations == Activations::kBf16 ? "nvfp4 or fp16" : "bf16",
+                            to_string(problem.activations)));
   }
   if (weights->n() == group.n && weights->k_elements() == group.k) return;
   fail(index, fmt::format("weights are n = {}, k = {} but the plan has n = {}, k = {}",

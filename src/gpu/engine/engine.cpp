@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "gpu/engine/state.hpp"
+#include "gpu/kernels/plan_extents.hpp"
 #include "gpu/kernels/weight_layout.hpp"
 
 namespace thresher {
@@ -61,14 +62,16 @@ std::unique_ptr<GpuEngine::State> open(const GpuEngineOptions& options) {
 }
 
 std::shared_ptr<const GpuWeights::State> pack_into(const gpu::Device& device, const Nvfp4View& b,
-                                                   const Nvfp4View* up) {
-  const gpu::WeightTiles tiles{
-      .op = up == nullptr ? Op::kGemm : Op::kDual, .n = b.rows, .k_elements = b.k_elements};
+                                                   const Nvfp4View* up, Activations activations) {
+  const gpu::WeightTiles tiles{.op = up == nullptr ? Op::kGemm : Op::kDual,
+                               .n = b.rows,
+                               .k_elements = b.k_elements,
+                               .operand = gpu::operand_of(activations)};
   std::vector<std::uint8_t> packed(tiles.bytes());
   if (up == nullptr) {
-    gpu::pack_weights(b, packed);
+    gpu::pack_weights(b, tiles.operand, packed);
   } else {
-    gpu::pack_dual_weights(b, *up, packed);
+    gpu::pack_dual_weights(b, *up, tiles.operand, packed);
   }
   gpu::DeviceBuffer buffer(device, packed.size());
   buffer.copy_in(gpu::bytes_of(packed));
@@ -106,19 +109,20 @@ std::string GpuEngine::description() const {
   return fmt::format("{} ({}), {} SMs", device.name, device.architecture(), device.sm_count);
 }
 
-GpuWeights GpuEngine::pack(const Nvfp4View& b) const {
+GpuWeights GpuEngine::pack(const Nvfp4View& b, Activations activations) const {
   thresher::check(b, "b");
-  return GpuWeights(pack_into(state_->device, b, nullptr));
+  return GpuWeights(pack_into(state_->device, b, nullptr, activations));
 }
 
-GpuWeights GpuEngine::pack_dual(const Nvfp4View& gate, const Nvfp4View& up) const {
+GpuWeights GpuEngine::pack_dual(const Nvfp4View& gate, const Nvfp4View& up,
+                                Activations activations) const {
   thresher::check(gate, "gate");
   thresher::check(up, "up");
   if (gate.rows != up.rows || gate.k_elements != up.k_elements) {
     throw Error(fmt::format("gate is {} x {} but up is {} x {}", gate.rows, gate.k_elements,
                             up.rows, up.k_elements));
   }
-  return GpuWeights(pack_into(state_->device, gate, &up));
+  return GpuWeights(pack_into(state_->device, gate, &up, activations));
 }
 
 GpuWeights GpuEngine::duplicate(const GpuWeights& weights) const {

@@ -139,17 +139,6 @@ void copy_wait() {
   copy_wait_groups(kPending, /*read_only=*/false);
 }
 
-// A chunk copy brings 16 aligned bytes of global memory to shared memory, or zeros in their stead
-// if there are none; it too is asynchronous, and what it does is an ordinary store of the thread.
-// Such copies form groups of their own. wait: all but the last kPending groups have been stored.
-void copy_chunk(SharedAddress destination, const void* source, bool exists);
-void chunks_commit();
-void chunks_wait_groups(int pending);
-template <int kPending>
-void chunks_wait() {
-  chunks_wait_groups(kPending);
-}
-
 // Makes the thread's ordinary shared stores visible to copies and MMAs. Said by the thread that
 // stored, before the barrier behind which the copy or MMA is issued.
 void fence_async();

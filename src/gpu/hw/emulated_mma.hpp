@@ -27,7 +27,6 @@ void mma_wait() {
 template <int kCount>
 void keep(float (&)[kCount]) {}
 inline void keep(u32&) {}
-inline void keep(u64&) {}
 
 struct MmaShape {
   int columns;

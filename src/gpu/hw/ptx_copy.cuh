@@ -46,20 +46,6 @@ THRESHER_DEVICE void copy_wait() {
   asm volatile("cp.async.bulk.wait_group %0;" ::"n"(kPending) : "memory");
 }
 
-// Beside the L1: whoever copies chunks wants each once.
-THRESHER_DEVICE void copy_chunk(SharedAddress destination, const void* source, bool exists) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(destination), "l"(source),
-               "r"(exists ? 16 : 0)
-               : "memory");
-}
-
-THRESHER_DEVICE void chunks_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-
-template <int kPending>
-THRESHER_DEVICE void chunks_wait() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
-}
-
 THRESHER_DEVICE void fence_async_global() {
   asm volatile("fence.proxy.async.global;" ::: "memory");
 }

@@ -24,7 +24,6 @@ THRESHER_DEVICE void keep(float (&d)[kCount]) {
 }
 
 THRESHER_DEVICE void keep(u32& value) { asm volatile("" : "+r"(value)); }
-THRESHER_DEVICE void keep(u64& value) { asm volatile("" : "+l"(value)); }
 
 template <int kColumns, Operand kOperand>
 THRESHER_DEVICE void mma(float (&d)[kColumns / 2], const u32 (&a)[4], u64 b_descriptor, bool add) {

@@ -6,9 +6,7 @@
 // one after the other: by token tile, then along k; groups follow each other. Tokens beyond the
 // group's and k beyond the matrix are zeros.
 //
-// NVFP4 becomes the true values in fp16, the global scale aside: a code has 2 significant bits, a
-// scale 4, and products reach from 2^-10 to 2688, all of them normal numbers of fp16. A NaN scale
-// makes NaNs. fp16 and bf16 values are copied.
+// NVFP4 becomes fp16 (nvfp4_chunk.cuh); fp16 and bf16 values are copied.
 //
 // A warp does 256 k of four tokens at a time: a thread loads what becomes one chunk of each, and
 // then writes four chunks, so that loads and stores of a warp are contiguous.
@@ -19,29 +17,9 @@
 #include "gpu/kernels/gemm_config.hpp"
 #include "gpu/kernels/image_config.hpp"
 #include "gpu/kernels/image_tasks.cuh"
+#include "gpu/kernels/nvfp4_chunk.cuh"
 
 namespace thresher::gpu {
-
-// Four E2M1 codes from the low 16 bits of `codes`, as two pairs of fp16. The upper byte of an fp16
-// suffices for every code; the table of them fits two registers.
-THRESHER_DEVICE U32x2 decode_codes(u32 codes) {
-  constexpr u32 kMagnitudes0To3 = 0x3e3c3800;
-  constexpr u32 kMagnitudes4To7 = 0x46444240;
-  const u32 bytes = hw::permute_bytes(kMagnitudes0To3, kMagnitudes4To7, codes & 0x7777);
-  const auto pair = [](u32 magnitudes, u32 two_codes) {
-    return magnitudes | (two_codes << 12 & 0x8000u) | (two_codes << 24 & 0x80000000u);
-  };
-  return {pair(hw::permute_bytes(bytes, 0, 0x1404), codes),
-          pair(hw::permute_bytes(bytes, 0, 0x3424), codes >> 8)};
-}
-
-// An E4M3 scale as fp16, in both halves.
-THRESHER_DEVICE u32 decode_scale(u32 scale) {
-  constexpr u32 kTwoTo8 = 0x5c005c00;
-  const u32 placed = (scale << 8 & 0x8000u) | (scale << 7 & 0x3f80u);
-  const u32 value = (scale & 0x7f) == 0x7f ? 0x7fffu : placed;
-  return hw::multiply_fp16x2(value | value << 16, kTwoTo8);
-}
 
 // What a chunk (8 values) is made from, as it is loaded; `index` counts chunks of the group.
 struct Nvfp4Chunk {
@@ -53,13 +31,7 @@ struct Nvfp4Chunk {
             hw::load_global(reinterpret_cast<const u8*>(task.scales) + index / 2)};
   }
 
-  THRESHER_DEVICE U32x4 values() const {
-    const u32 factor = decode_scale(scale);
-    const U32x2 low = decode_codes(codes & 0xffff);
-    const U32x2 high = decode_codes(codes >> 16);
-    return {hw::multiply_fp16x2(low.x, factor), hw::multiply_fp16x2(low.y, factor),
-            hw::multiply_fp16x2(high.x, factor), hw::multiply_fp16x2(high.y, factor)};
-  }
+  THRESHER_DEVICE U32x4 values() const { return decode_chunk(codes, scale_factor(scale)); }
 };
 
 struct WideChunk {

@@ -6,7 +6,7 @@
 // tokens, so a group of few tokens wastes little.
 //
 // Inputs: weights packed as in weight_layout.hpp, activations as images from activation_images.cuh,
-// or as they are, to be made into images first (image_shares.cuh) or on the way (tile_images.cuh).
+// or as they are, to be made into images first (image_shares.cuh).
 // Roles: one thread fills the stages (gemm_loader.cuh), one or two warpgroups decode and multiply
 // (gemm_multiply.cuh) and finish their part of the tile (gemm_values.cuh, store_*.cuh). Blocks stay
 // and walk the tiles of all groups (tile_walk.cuh); the loader runs ahead across tiles.
@@ -25,7 +25,6 @@
 #include "gpu/kernels/store_direct.cuh"
 #include "gpu/kernels/store_dual.cuh"
 #include "gpu/kernels/store_staged.cuh"
-#include "gpu/kernels/tile_images.cuh"
 #include "gpu/kernels/tile_walk.cuh"
 
 namespace thresher::gpu {
@@ -110,7 +109,7 @@ THRESHER_DEVICE void consume(const GemmArgs& args, const StageRing<kConfig>& rin
 }
 
 // The producer's warpgroup: one warp sets the ring up, another writes the book, and then one thread
-// loads. The other warps make images, or are there for their registers. The consumers meanwhile do
+// loads. The other warps are there for their registers. The consumers meanwhile do
 // what they can without ring and book, and meet the producers, who do not wait for them, before
 // they look at either.
 template <GemmConfig kConfig>
@@ -121,16 +120,10 @@ THRESHER_DEVICE void produce(const GemmArgs& args, const StageRing<kConfig>& rin
   hw::sync_named(kProducersBarrier, hw::kWarpgroupThreads);
   hw::arrive_named(kReadyBarrier, thread_count(kConfig));
   if constexpr (consumer_registers(kConfig) > 0) {
-    hw::registers_shrink<producer_registers(kConfig)>();
-  }
-  if constexpr (kConfig.prologue == Prologue::kTile) {
-    const int maker = hw::warp_index() - kWarp - 1;
-    if (maker >= image_makers(kConfig)) return;
-    if (maker >= 0) return TileImages<kConfig>(args, ring, static_cast<u32>(maker)).run();
+    hw::registers_shrink<kProducerRegisters>();
   }
   // Elected here, where the compiler sees that the copies below are one thread's.
   if (hw::warp_index() != kWarp || !hw::elect_one()) return;
-  if constexpr (kConfig.prologue == Prologue::kTile) hw::start_next_kernel();
   GemmLoader<kConfig> loader(args, ring);
   loader.start();
   while (loader.load_next()) {

@@ -31,10 +31,9 @@ enum class Schedule : u8 { kTiles, kBalanced };
 // follow it.
 enum class Arrive : u8 { kWarp, kThread };
 
-// Who makes the images of the activations: a kernel of its own, the GEMM's blocks before they
-// multiply (image_shares.cuh), or every block for its own tiles while it multiplies
-// (tile_images.cuh).
-enum class Prologue : u8 { kKernel, kInside, kTile };
+// Who makes the images of the activations: a kernel of its own, or the GEMM's blocks before they
+// multiply (image_shares.cuh).
+enum class Prologue : u8 { kKernel, kInside };
 
 struct GemmConfig {
   Product product = Product::kGemm;
@@ -54,7 +53,7 @@ struct GemmConfig {
   int blocks_per_sm = 1;  // that registers and shared memory shall suffice for
   Arrive arrive = Arrive::kThread;
   Prologue prologue = Prologue::kKernel;
-  ActivationType activations = ActivationType::kNvfp4;  // that a GEMM makes images of
+  ActivationType activations = ActivationType::kNvfp4;
 
   bool operator==(const GemmConfig&) const = default;
 };
@@ -112,25 +111,8 @@ inline constexpr int kRegistersPerSm = 65536;
 inline constexpr int kRegistersPerThreadMax = 255;
 inline constexpr int kRegisterGranule = 8;
 
-// Whether the producer's warps decode activations (tile_images.cuh).
-THRESHER_DEVICE constexpr bool decodes_by_tile(const GemmConfig& config) {
-  return config.prologue == Prologue::kTile && config.activations == ActivationType::kNvfp4;
-}
-
-// What the producer's threads keep. Decoding takes more than loading.
-THRESHER_DEVICE constexpr int producer_registers(const GemmConfig& config) {
-  return decodes_by_tile(config) ? 56 : 40;
-}
-
-// Warps that make images by tile, 8 tokens at a time: the producer's but the loader's, if there are
-// tokens for all of them.
-inline constexpr int kPieceTokens = 8;
-THRESHER_DEVICE constexpr int image_makers(const GemmConfig& config) {
-  if (config.prologue != Prologue::kTile) return 0;
-  const int most = hw::kWarpgroupThreads / hw::kWarpThreads - 1;
-  const int pieces = config.tokens / kPieceTokens;
-  return pieces < most ? pieces : most;
-}
+// What the producer's threads keep.
+inline constexpr int kProducerRegisters = 40;
 
 // Tiles of few tokens do with few registers. A quarter of the file is left to the prologue then, so
 // that their blocks start, and fetch weights, while its blocks are still there.
@@ -154,15 +136,16 @@ THRESHER_DEVICE constexpr int launch_registers(const GemmConfig& config) {
 // What a consumer has once the producer's share is handed over. 0: nothing is handed over.
 THRESHER_DEVICE constexpr int consumer_registers(const GemmConfig& config) {
   if (!config.specialised || launch_registers(config) >= kRegistersPerThreadMax) return 0;
-  const int handed_over = launch_registers(config) - producer_registers(config);
+  const int handed_over = launch_registers(config) - kProducerRegisters;
   const int each = launch_registers(config) + handed_over / config.consumer_warpgroups;
   const int limit = kRegistersPerThreadMax / kRegisterGranule * kRegisterGranule;
   return (each < limit ? each : limit) / kRegisterGranule * kRegisterGranule;
 }
 
-// Activations that are decoded by tile are the true values times 2^-7.
-THRESHER_DEVICE constexpr float activation_unit(const GemmConfig& config) {
-  return decodes_by_tile(config) ? 128.0f : 1.0f;
+// What images must be multiplied by to be the true values: 2^7 if they are decoded NVFP4
+// (nvfp4_chunk.cuh).
+THRESHER_DEVICE constexpr float activation_unit(ActivationType activations) {
+  return activations == ActivationType::kNvfp4 ? 128.0f : 1.0f;
 }
 
 THRESHER_DEVICE constexpr TokenCut token_cut(const GemmConfig& config) {
@@ -260,7 +243,8 @@ THRESHER_DEVICE constexpr GemmConfig plain_config(const GemmConfig& config) {
           .weight_rows = kTileRows,
           .consumer_warpgroups = 1,
           .stages = 1,
-          .specialised = false};
+          .specialised = false,
+          .activations = config.activations};
 }
 
 // Tokens and weights of a k tile, and behind them the book.

@@ -22,12 +22,10 @@ class GemmLoader {
   // Fills the ring for the first time.
   THRESHER_DEVICE void start() {
     if (walk_.next()) start_tile();
-    const u32 early = k_tiles_left_ < kConfig.stages ? k_tiles_left_ : kConfig.stages;
+    const u32 early = k_tiles_left_ < kEarlyStages ? k_tiles_left_ : kEarlyStages;
     for (u32 stage = 0; stage < early; ++stage) load_weights(stage);
-    if constexpr (kConfig.prologue != Prologue::kTile) {
-      wait_for_images();
-      for (u32 stage = 0; stage < early; ++stage) load_image(stage);
-    }
+    wait_for_images();
+    for (u32 stage = 0; stage < early; ++stage) load_image(stage);
     if constexpr (kConfig.prologue == Prologue::kInside) ImageShares<kConfig>(args_, ring_).leave();
     k_tiles_left_ -= early;
     for (u32 stage = 0; stage < early; ++stage) position_.advance();
@@ -43,7 +41,7 @@ class GemmLoader {
     const u32 stage = position_.stage;
     hw::barrier_wait(ring_.empty(stage), position_.parity ^ 1);
     load_weights(stage);
-    if constexpr (kConfig.prologue != Prologue::kTile) load_image(stage);
+    load_image(stage);
     --k_tiles_left_;
     position_.advance();
     return true;
@@ -51,6 +49,9 @@ class GemmLoader {
 
  private:
   static constexpr u32 kWeightTiles = kConfig.weight_rows / kTileRows;
+  // Whose weights are asked for before there are images. More of them would arrive no sooner than
+  // they are needed, and hold up what makes the images meanwhile.
+  static constexpr u32 kEarlyStages = kConfig.stages < 4 ? kConfig.stages : 4;
 
   THRESHER_DEVICE void wait_for_images() const {
     if constexpr (kConfig.prologue == Prologue::kInside) {
@@ -81,11 +82,9 @@ class GemmLoader {
     const Tile& tile = walk_.tile();
     const auto& group = walk_.group();
     k_tiles_left_ = tile.k_tile_count;
-    if constexpr (kConfig.prologue != Prologue::kTile) {
-      image_bytes_ = image_bytes(tile.width);
-      image_ = args_.images + group.tile_image_byte(tile.first_token) +
-               static_cast<u64>(tile.first_k_tile) * image_bytes_;
-    }
+    image_bytes_ = image_bytes(tile.width);
+    image_ = args_.images + group.tile_image_byte(tile.first_token) +
+             static_cast<u64>(tile.first_k_tile) * image_bytes_;
 
     // Where the rows end before the block's tile does, the last weights are loaded again; nobody
     // stores what comes of them.
@@ -106,7 +105,7 @@ class GemmLoader {
   const StageRing<kConfig>& ring_;
   RingPosition<kConfig.stages> position_;
   u32 k_tiles_left_ = 0;
-  u32 image_bytes_ = 0;  // 0: images are made in the stages
+  u32 image_bytes_ = 0;
   const u8* image_ = nullptr;
   const u8* weights_[kWeightTiles] = {};
 };

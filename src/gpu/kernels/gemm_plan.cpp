@@ -113,10 +113,8 @@ WorkspaceLayout arrange_workspace(const GemmKnobs& knobs, const PlanRequest& req
   const Extents extents(request, token_cut(knobs));
   Arranger arranger;
   WorkspaceLayout workspace;
-  if (knobs.prologue != Prologue::kTile) {
-    workspace.images = arranger.take(
-        static_cast<std::size_t>(extents.columns * extents.k_tiles_max * kImageRowBytes));
-  }
+  workspace.images = arranger.take(
+      static_cast<std::size_t>(extents.columns * extents.k_tiles_max * kImageRowBytes));
   if (is_pass(product)) {
     const auto tokens = static_cast<std::size_t>(request.token_limit);
     workspace.gate_stride_elements = static_cast<std::size_t>(divide_up(extents.n_max, 4) * 4);

@@ -28,24 +28,12 @@ std::string first_of(std::initializer_list<std::string> reasons) {
   return {};
 }
 
-// Those whose pieces a maker of images has registers for.
-constexpr int kTokensByTileMax = 128;
-
 std::string why_not_prologue(const GemmKnobs& knobs, Op op) {
   if (knobs.prologue == Prologue::kKernel) return {};
   if (knobs.kind == GemmKind::kPlain)
     return "the plain kernel has a prologue of its own: take prologue = kernel";
   if (!knobs.specialised) {
-    return "a prologue inside or by tile needs a producer: take roles = split";
-  }
-  if (knobs.prologue == Prologue::kTile) {
-    if (knobs.tokens > kTokensByTileMax) {
-      return fmt::format("a prologue by tile makes images of at most {} tokens", kTokensByTileMax);
-    }
-    if (knobs.launches == Launches::kStreams) {
-      return "streams start together behind a prologue of its own: take prologue = kernel";
-    }
-    return {};
+    return "a prologue inside needs a producer: take roles = split";
   }
   if (knobs.launches != Launches::kGrouped || products_of(knobs, op).size() > 1) {
     return "a prologue inside needs everything in one launch: take launches = grouped and, for "

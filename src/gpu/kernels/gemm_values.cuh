@@ -64,7 +64,7 @@ struct TileOutput {
     token_count = group.token_count - first_token;
     column_count = group.n - column;
     const bool up_only = kConfig.product == Product::kUpPass;
-    constexpr float kUnit = kWeightUnit * activation_unit(kConfig);
+    constexpr float kUnit = kWeightUnit * activation_unit(kConfig.activations);
     factor = up_only ? Factor{} : load_factor(entry.factor, kUnit);
     factor_up = kConfig.product == Product::kDual || up_only ? load_factor(entry.factor_up, kUnit)
                                                              : Factor{};

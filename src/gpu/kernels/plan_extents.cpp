@@ -12,6 +12,8 @@ ActivationType activation_type(Activations activations) {
   return activations == Activations::kBf16 ? ActivationType::kBf16 : ActivationType::kNvfp4;
 }
 
+hw::Operand operand_of(Activations activations) { return operand_of(activation_type(activations)); }
+
 namespace {
 
 OutputType output_type(Output output) {

@@ -17,30 +17,30 @@ inline std::int64_t divide_up(std::int64_t value, std::int64_t unit) {
 }
 
 ActivationType activation_type(Activations activations);
+hw::Operand operand_of(Activations activations);
 // In the order of their launches.
 std::vector<Product> products_of(const GemmKnobs& knobs, Op op);
 GemmConfig config_of(const GemmKnobs& knobs, const Problem& problem, Product product);
 // The same where the types are known: a constant for whoever instantiates kernels.
 constexpr GemmConfig config_of(const GemmKnobs& knobs, Product product, ActivationType activations,
                                OutputType output) {
-  const GemmConfig config{
-      .product = product,
-      .output = output,
-      .operand = operand_of(activations),
-      .tokens = knobs.tokens,
-      .widths = knobs.widths,
-      .weight_rows = knobs.weight_rows,
-      .consumer_warpgroups = knobs.consumer_warpgroups,
-      .stages = knobs.stages,
-      .fragment_steps = knobs.fragment_steps,
-      .specialised = knobs.specialised,
-      .store = knobs.store,
-      .schedule = knobs.schedule,
-      .split_k = knobs.split_k,
-      .blocks_per_sm = knobs.blocks_per_sm,
-      .arrive = knobs.arrive,
-      .prologue = knobs.prologue,
-      .activations = knobs.prologue != Prologue::kKernel ? activations : ActivationType::kNvfp4};
+  const GemmConfig config{.product = product,
+                          .output = output,
+                          .operand = operand_of(activations),
+                          .tokens = knobs.tokens,
+                          .widths = knobs.widths,
+                          .weight_rows = knobs.weight_rows,
+                          .consumer_warpgroups = knobs.consumer_warpgroups,
+                          .stages = knobs.stages,
+                          .fragment_steps = knobs.fragment_steps,
+                          .specialised = knobs.specialised,
+                          .store = knobs.store,
+                          .schedule = knobs.schedule,
+                          .split_k = knobs.split_k,
+                          .blocks_per_sm = knobs.blocks_per_sm,
+                          .arrive = knobs.arrive,
+                          .prologue = knobs.prologue,
+                          .activations = activations};
   return knobs.kind == GemmKind::kPlain ? plain_config(config) : config;
 }
 // How the knobs cut tokens, which images and all launches share.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ring of stages in shared memory between loads and MMAs: who may touch a stage when.
 //
-// A stage is full when its loads have arrived and its image is made, and empty when every consumer
-// warp has let go of it. Loader and consumers each go round the ring with a position of their own.
+// A stage is full when its loads have arrived, and empty when every consumer warp has let go of it.
+// Loader and consumers each go round the ring with a position of their own.
 #pragma once
 
 #include "gpu/hw/hw.cuh"
@@ -53,7 +53,7 @@ struct StageRing {
   // By one thread, before anything else; the block must then meet.
   THRESHER_DEVICE void init() const {
     for (u32 stage = 0; stage < kConfig.stages; ++stage) {
-      hw::barrier_init(full(stage), 1 + image_makers(kConfig));
+      hw::barrier_init(full(stage), 1);
       hw::barrier_init(empty(stage), kArrivals);
     }
     hw::barrier_init_fence();

@@ -50,11 +50,11 @@ struct WeightDecode<hw::Operand::kBf16> {
   static THRESHER_DEVICE u32 codes(u32 word) {
     constexpr u32 kSign = 0x80008000;
     constexpr u32 kMagnitude = 0x01c001c0;
-    if constexpr (kValue == 0) return (word & kSign) | (word >> 3 & kMagnitude);
-    if constexpr (kValue == 1) return (word << 3 & kSign) | (word & kMagnitude);
-    if constexpr (kValue == 2) return (word << 1 & kSign) | (word << 3 & kMagnitude);
-    // As in fp16; the carries of what is masked off end below what is kept.
-    if constexpr (kValue == 3) return (word & 0x20072007u) * 0x44u & (kSign | kMagnitude);
+    constexpr u32 kMask = kSign | kMagnitude;
+    if constexpr (kValue == 0) return word & kMask;
+    if constexpr (kValue == 1) return word << 3 & kMask;
+    if constexpr (kValue == 2) return (word & 0x40074007u) * 0x42u & kMask;  // as in fp16
+    if constexpr (kValue == 3) return (word << 2 & kSign) | (word >> 3 & kMagnitude);
   }
 
   static THRESHER_DEVICE u32 scales(u32 word, int step) {

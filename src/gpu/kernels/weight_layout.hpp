@@ -9,8 +9,11 @@
 //            the thread's A fragment of k = 16*b..16*b+15: 8 values, those of even k in the low
 //            half and of odd k in the high half. A half holds the values of registers 0 to 3, as
 //            bits
-//              15: sign 0, 14: sign 2, 13: sign 3, 12: sign 1, 11..9, 8..6, 5..3, 2..0: magnitudes
-//            so that masks, left shifts and two multiplications decode it (weight_decode.cuh).
+//              15: sign 0, 14: sign 2, 13: sign 3, 12: sign 1, and magnitudes
+//              fp16   11..9: 0,  8..6: 1,  5..3: 2,  2..0: 3
+//              bf16   11..9: 3,  8..6: 0,  5..3: 1,  2..0: 2
+//            where as few masks, shifts and multiplications as possible bring them to where the
+//            type that they are decoded to has them (weight_decode.cuh).
 //   scales   sub-tile s, rows r and r+8 of warp w: 8 bytes at 4096 + 256*s + 64*w + 8*r. Of word
 //            b/2 the high (even b) or low (odd b) byte of the low half is row r's, of the high half
 //            row r+8's. A byte has 5 bits of exponent and 3 of mantissa, those of the scale's
@@ -25,6 +28,7 @@
 #pragma once
 
 #include "gpu/hw/types.hpp"
+#include "gpu/hw/words.hpp"
 
 namespace thresher::gpu {
 
@@ -51,7 +55,13 @@ inline constexpr int kDualRows = 8;
 inline constexpr float kWeightUnit = 128.0f;
 
 // Where value i (of registers 0 to 3) of a half word has its sign bit and its magnitude's low bit.
-inline constexpr int kSignBits[4] = {15, 12, 14, 13};
-inline constexpr int kMagnitudeBits[4] = {9, 6, 3, 0};
+struct CodeBits {
+  int sign[4];
+  int magnitude[4];
+};
+THRESHER_DEVICE constexpr CodeBits code_bits(hw::Operand operand) {
+  if (operand == hw::Operand::kBf16) return {{15, 12, 14, 13}, {6, 3, 0, 9}};
+  return {{15, 12, 14, 13}, {9, 6, 3, 0}};
+}
 
 }  // namespace thresher::gpu

@@ -24,25 +24,25 @@ constexpr std::uint64_t kAllSigns = 0x8888888888888888u;  // of a block
 // The bits of one byte of codes (even k low, odd k high) as register i's share of a packed word.
 using WordBits = std::array<std::array<std::uint32_t, 256>, kRegisters>;
 
-constexpr std::uint32_t place_code(std::uint32_t code, int i) {
-  return (code >> 3) << kSignBits[i] | (code & 7) << kMagnitudeBits[i];
-}
-
-constexpr WordBits make_word_bits() {
+constexpr WordBits make_word_bits(CodeBits at) {
   WordBits bits{};
   for (int i = 0; i < kRegisters; ++i) {
+    const auto place = [&](std::uint32_t code) {
+      return (code >> 3) << at.sign[i] | (code & 7) << at.magnitude[i];
+    };
     for (std::uint32_t byte = 0; byte < 256; ++byte) {
-      bits[i][byte] = place_code(byte & 15, i) | place_code(byte >> 4, i) << 16;
+      bits[i][byte] = place(byte & 15) | place(byte >> 4) << 16;
     }
   }
   return bits;
 }
 
-constexpr WordBits kWordBits = make_word_bits();
+constexpr WordBits kFp16WordBits = make_word_bits(code_bits(hw::Operand::kFp16));
+constexpr WordBits kBf16WordBits = make_word_bits(code_bits(hw::Operand::kBf16));
 
-std::uint8_t byte_of_word(std::uint32_t word, int i) {
-  const auto code = [i](std::uint32_t half) {
-    return (half >> kSignBits[i] & 1) << 3 | (half >> kMagnitudeBits[i] & 7);
+std::uint8_t byte_of_word(const CodeBits& at, std::uint32_t word, int i) {
+  const auto code = [&](std::uint32_t half) {
+    return (half >> at.sign[i] & 1) << 3 | (half >> at.magnitude[i] & 7);
   };
   return static_cast<std::uint8_t>(code(word & 0xffff) | code(word >> 16) << 4);
 }
@@ -169,13 +169,13 @@ class Source {
   std::array<const Nvfp4View*, 2> matrices_;
 };
 
-void pack_codes(const TileRows& rows, int sub_tile, std::uint8_t* tile) {
+void pack_codes(const TileRows& rows, int sub_tile, const WordBits& bits, std::uint8_t* tile) {
   for (int thread = 0; thread < kThreads; ++thread) {
     const FragmentPlace place(0, 0, sub_tile, thread);
     for (int step = 0; step < kStepsPerTile; ++step) {
       std::uint32_t word = 0;
       for (int i = 0; i < kRegisters; ++i) {
-        word |= kWordBits[i][rows.codes[place.row(i)][place.k(step, i) / 2]];
+        word |= bits[i][rows.codes[place.row(i)][place.k(step, i) / 2]];
       }
       std::memcpy(tile + code_offset(sub_tile, thread, step), &word, sizeof word);
     }
@@ -210,11 +210,12 @@ void for_each_tile(const WeightTiles& tiles, std::int64_t begin, std::int64_t en
 
 void pack_tiles(const WeightTiles& tiles, std::int64_t begin, std::int64_t end,
                 const Source& source, std::span<std::uint8_t> out) {
+  const WordBits& bits = tiles.operand == hw::Operand::kBf16 ? kBf16WordBits : kFp16WordBits;
   for_each_tile(tiles, begin, end, [&](const TilePlace& place) {
     std::uint8_t* tile = out.data() + place.offset;
     const TileRows rows = source.read(place.row_tile, place.k_tile);
     for (int sub_tile = 0; sub_tile < kSubTilesPerTile; ++sub_tile) {
-      pack_codes(rows, sub_tile, tile);
+      pack_codes(rows, sub_tile, bits, tile);
     }
     std::uint8_t* signs = out.data() + place.sign_offset;
     std::memset(signs, 0, kTileSignBytes);
@@ -285,14 +286,15 @@ class Sink {
   Nvfp4Matrix matrix_;
 };
 
-void unpack_codes(const std::uint8_t* tile, const TilePlace& at, int sub_tile, Sink& sink) {
+void unpack_codes(const std::uint8_t* tile, const TilePlace& at, int sub_tile, const CodeBits& bits,
+                  Sink& sink) {
   for (int thread = 0; thread < kThreads; ++thread) {
     const FragmentPlace place(at.row_tile, at.k_tile, sub_tile, thread);
     for (int step = 0; step < kStepsPerTile; ++step) {
       std::uint32_t word;
       std::memcpy(&word, tile + code_offset(sub_tile, thread, step), sizeof word);
       for (int i = 0; i < kRegisters; ++i) {
-        sink.take_codes(place.row(i), place.k(step, i), byte_of_word(word, i));
+        sink.take_codes(place.row(i), place.k(step, i), byte_of_word(bits, word, i));
       }
     }
   }
@@ -302,6 +304,7 @@ Nvfp4Matrix unpack(const WeightTiles& tiles, std::span<const std::uint8_t> packe
                    int matrix_index) {
   THRESHER_ASSERT(packed.size() == tiles.bytes());
   Sink sink(tiles, matrix_index);
+  const CodeBits bits = code_bits(tiles.operand);
   for_each_tile(tiles, 0, tile_count_of(tiles), [&](const TilePlace& place) {
     const std::uint8_t* tile = packed.data() + place.offset;
     const std::uint8_t* signs = packed.data() + place.sign_offset;
@@ -312,7 +315,7 @@ Nvfp4Matrix unpack(const WeightTiles& tiles, std::span<const std::uint8_t> packe
       }
     }
     for (int sub_tile = 0; sub_tile < kSubTilesPerTile; ++sub_tile) {
-      unpack_codes(tile, place, sub_tile, sink);
+      unpack_codes(tile, place, sub_tile, bits, sink);
     }
   });
   return sink.take();
@@ -332,13 +335,13 @@ std::size_t WeightTiles::bytes() const {
                                   (kTileBytes + kTileSignBytes));
 }
 
-WeightTiles pack_weights(const Nvfp4View& b, std::span<std::uint8_t> out) {
+WeightTiles pack_weights(const Nvfp4View& b, hw::Operand operand, std::span<std::uint8_t> out) {
   check(b, "weights");
-  return pack({.op = Op::kGemm, .n = b.rows, .k_elements = b.k_elements},
+  return pack({.op = Op::kGemm, .n = b.rows, .k_elements = b.k_elements, .operand = operand},
               Source(Op::kGemm, {&b, nullptr}), out);
 }
 
-WeightTiles pack_dual_weights(const Nvfp4View& gate, const Nvfp4View& up,
+WeightTiles pack_dual_weights(const Nvfp4View& gate, const Nvfp4View& up, hw::Operand operand,
                               std::span<std::uint8_t> out) {
   check(gate, "gate weights");
   check(up, "up weights");
@@ -346,7 +349,7 @@ WeightTiles pack_dual_weights(const Nvfp4View& gate, const Nvfp4View& up,
     throw Error(fmt::format("gate weights are {} x {} but up weights are {} x {}", gate.rows,
                             gate.k_elements, up.rows, up.k_elements));
   }
-  return pack({.op = Op::kDual, .n = gate.rows, .k_elements = gate.k_elements},
+  return pack({.op = Op::kDual, .n = gate.rows, .k_elements = gate.k_elements, .operand = operand},
               Source(Op::kDual, {&gate, &up}), out);
 }
 
