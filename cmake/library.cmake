@@ -20,6 +20,8 @@ function(thresher_folder name)
   target_link_libraries(thresher_${name} PRIVATE thresher_flags)
 endfunction()
 
+add_library(thresher_fmt OBJECT ${PROJECT_SOURCE_DIR}/src/fmt.cpp)
+target_link_libraries(thresher_fmt PRIVATE thresher_flags)
 thresher_folder(digest)
 thresher_folder(nvfp4)
 thresher_folder(gemm)
@@ -75,7 +77,7 @@ thresher_embed(thresher_gpu NAME KernelSource TYPE gpu::KernelSource HEADER gpu/
                FILES ${kernel_files})
 
 add_library(thresher STATIC
-  $<TARGET_OBJECTS:thresher_digest>
+  $<TARGET_OBJECTS:thresher_fmt> $<TARGET_OBJECTS:thresher_digest>
   $<TARGET_OBJECTS:thresher_nvfp4> $<TARGET_OBJECTS:thresher_gemm>
   $<TARGET_OBJECTS:thresher_cpu> $<TARGET_OBJECTS:thresher_gpu>
   $<TARGET_OBJECTS:thresher_engine>)

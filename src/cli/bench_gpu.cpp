@@ -257,7 +257,7 @@ class GpuBench {
     const bool device_sizes = options_.sizes == "device";
     if (options_.variants.empty()) {
       entries.emplace_back(engine_, problem, "", cold, device_sizes);
-      entrants.push_back(kEnginesChoice);
+      entrants.emplace_back(kEnginesChoice);
     }
     for (const std::string& variant : distinct(options_.variants)) {
       const Support support = engine_.supports(problem, variant);
