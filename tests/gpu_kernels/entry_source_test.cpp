@@ -25,7 +25,7 @@ TEST(EntrySource, NamesEveryKnob) {
             "extern \"C\" __global__ void __launch_bounds__(384, 1)\n"
             "entry(const __grid_constant__ GemmArgs args) {\n"
             "  gemm_kernel<GemmConfig{.product = static_cast<Product>(1), "
-            ".output = static_cast<OutputType>(2), .operand = static_cast<hw::Operand>(1), "
+            ".output = static_cast<OutputType>(2), "
             ".tokens = 24, .widths = static_cast<Widths>(0), .weight_rows = 256, "
             ".consumer_warpgroups = 2, .stages = 3, "
             ".fragment_steps = 2, .specialised = true, .store = static_cast<Store>(1), "

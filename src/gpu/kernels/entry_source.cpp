@@ -16,16 +16,15 @@ std::string enumerator(std::string_view type, Enum value) {
 
 std::string config_text(const GemmConfig& config) {
   return fmt::format(
-      "GemmConfig{{.product = {}, .output = {}, .operand = {}, .tokens = {}, "
+      "GemmConfig{{.product = {}, .output = {}, .tokens = {}, "
       ".widths = {}, .weight_rows = {}, "
       ".consumer_warpgroups = {}, .stages = {}, .fragment_steps = {}, "
       ".specialised = {}, "
       ".store = {}, .schedule = {}, .split_k = {}, .blocks_per_sm = {}, "
       ".arrive = {}, .prologue = {}, .activations = {}}}",
-      enumerator("Product", config.product), enumerator("OutputType", config.output),
-      enumerator("hw::Operand", config.operand), config.tokens, enumerator("Widths", config.widths),
-      config.weight_rows, config.consumer_warpgroups, config.stages, config.fragment_steps,
-      config.specialised, enumerator("Store", config.store),
+      enumerator("Product", config.product), enumerator("OutputType", config.output), config.tokens,
+      enumerator("Widths", config.widths), config.weight_rows, config.consumer_warpgroups,
+      config.stages, config.fragment_steps, config.specialised, enumerator("Store", config.store),
       enumerator("Schedule", config.schedule), config.split_k, config.blocks_per_sm,
       enumerator("Arrive", config.arrive), enumerator("Prologue", config.prologue),
       enumerator("ActivationType", config.activations));

@@ -38,7 +38,6 @@ enum class Prologue : u8 { kKernel, kInside };
 struct GemmConfig {
   Product product = Product::kGemm;
   OutputType output = OutputType::kFp16;
-  hw::Operand operand = hw::Operand::kFp16;  // kBf16 for bf16 activations only
 
   int tokens = 128;  // of the widest tile: the width of its MMAs, a multiple of 8 from 8 to 256
   Widths widths = Widths::kByGroup;
@@ -237,7 +236,6 @@ THRESHER_DEVICE constexpr u64 partial_elements(const GemmConfig& config) {
 THRESHER_DEVICE constexpr GemmConfig plain_config(const GemmConfig& config) {
   return {.product = config.product,
           .output = config.output,
-          .operand = config.operand,
           .tokens = config.tokens,
           .widths = Widths::kFixed,
           .weight_rows = kTileRows,

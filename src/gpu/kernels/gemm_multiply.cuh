@@ -34,6 +34,7 @@ class Multiply {
   static constexpr int kUnits = units_per_warpgroup(kConfig);
   static constexpr int kSteps = kConfig.fragment_steps;
   static constexpr int kChunks = kStepsPerTile / kSteps;
+  static constexpr hw::Operand kOperand = operand_of(kConfig.activations);
 
   using Packed = PackedUnit<kConfig.product>;
   struct Buffer {
@@ -110,7 +111,7 @@ class Multiply {
     for (int i = 0; i < kSteps; ++i) {
       THRESHER_UNROLL
       for (int unit = 0; unit < kUnits; ++unit) {
-        packed[unit].template decode<kConfig.operand>(chunk * kSteps + i, buffer.a[unit][i]);
+        packed[unit].template decode<kOperand>(chunk * kSteps + i, buffer.a[unit][i]);
       }
     }
   }
@@ -125,7 +126,7 @@ class Multiply {
       const u64 tokens = image + static_cast<u64>(chunk * kSteps + i) * kDescriptorStep;
       THRESHER_UNROLL
       for (int unit = 0; unit < kUnits; ++unit) {
-        hw::mma<kWidth, kConfig.operand>(sums[unit], buffer.a[unit][i], tokens, true);
+        hw::mma<kWidth, kOperand>(sums[unit], buffer.a[unit][i], tokens, true);
       }
     }
   }

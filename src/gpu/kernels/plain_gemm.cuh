@@ -39,9 +39,9 @@ class PlainTile {
       THRESHER_UNROLL
       for (int step = 0; step < kStepsPerTile; ++step) {
         const u64 along_k = static_cast<u64>(step) * kDescriptorStep;
-        hw::mma<kConfig.tokens, kConfig.operand>(
-            sums[unit], image_descriptor(weights_ + unit * kUnitBytes) + along_k,
-            image_descriptor(tokens_) + along_k, true);
+        hw::mma<kConfig.tokens, kOperand>(sums[unit],
+                                          image_descriptor(weights_ + unit * kUnitBytes) + along_k,
+                                          image_descriptor(tokens_) + along_k, true);
       }
     }
     hw::mma_commit();
@@ -54,6 +54,7 @@ class PlainTile {
  private:
   static constexpr int kUnits = units_per_warpgroup(kConfig);
   static constexpr u32 kUnitBytes = kSubTileRows * kImageRowBytes;
+  static constexpr hw::Operand kOperand = operand_of(kConfig.activations);
 
   THRESHER_DEVICE void copy_image(const u8* image) const {
     for (u32 at = hw::thread_index() * 16; at < image_bytes(kConfig.tokens);
@@ -72,7 +73,7 @@ class PlainTile {
       THRESHER_UNROLL
       for (int step = 0; step < kStepsPerTile; ++step) {
         u32 a[4];
-        packed.template decode<kConfig.operand>(step, a);
+        packed.template decode<kOperand>(step, a);
         THRESHER_UNROLL
         for (int i = 0; i < 4; ++i) {
           const u32 row = static_cast<u32>(thread / 32 * 16 + thread % 32 / 4 + i % 2 * 8);

@@ -26,7 +26,6 @@ constexpr GemmConfig config_of(const GemmKnobs& knobs, Product product, Activati
                                OutputType output) {
   const GemmConfig config{.product = product,
                           .output = output,
-                          .operand = operand_of(activations),
                           .tokens = knobs.tokens,
                           .widths = knobs.widths,
                           .weight_rows = knobs.weight_rows,
