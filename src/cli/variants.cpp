@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// thresher variants: every named variant of a backend, and whether it can run here.
+// thresher variants: every named variant of a backend, or those that the engine chooses from, and
+// whether it can run here.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -11,6 +12,7 @@
 #include "cli/commands.hpp"
 #include "cli/table.hpp"
 #include "cpu/variant.hpp"
+#include "gpu/choose.hpp"
 #include "gpu/variant.hpp"
 
 namespace thresher::cli {
@@ -18,6 +20,7 @@ namespace {
 
 struct VariantsOptions {
   std::string backend;
+  bool choices = false;
   bool json = false;
 };
 
@@ -37,20 +40,25 @@ std::vector<Listed> list_cpu_variants() {
   return listed;
 }
 
-std::vector<Listed> list_gpu_variants(const std::string& missing) {
+std::vector<Listed> list_gpu_variants(bool choices, const std::string& missing) {
   std::vector<Listed> listed;
-  for (const gpu::Variant& variant : gpu::named_variants()) {
+  for (const gpu::Variant& variant : choices ? gpu::choices() : gpu::named_variants()) {
     listed.push_back({gpu::name(variant), missing});
   }
   return listed;
 }
 
 // Names are worth knowing without a GPU too: who writes a pitch need not have one.
-std::vector<Listed> list_variants(const std::string& backend) {
-  if (backend == to_string(Backend::kCpu)) return list_cpu_variants();
-  const std::string missing = why_no_gpu(gpu_engine_options());
-  const bool wants_gpu = backend == to_string(Backend::kGpu) || missing.empty();
-  return wants_gpu ? list_gpu_variants(missing) : list_cpu_variants();
+std::vector<Listed> list_variants(const VariantsOptions& options) {
+  const bool wants_cpu = options.backend == to_string(Backend::kCpu);
+  const std::string missing = wants_cpu ? "" : why_no_gpu(gpu_engine_options());
+  if (!wants_cpu && (options.backend == to_string(Backend::kGpu) || missing.empty())) {
+    return list_gpu_variants(options.choices, missing);
+  }
+  if (options.choices) {
+    throw UsageError("only on a GPU does the engine choose from a list: add --backend gpu");
+  }
+  return list_cpu_variants();
 }
 
 int print_json(const std::vector<Listed>& listed) {
@@ -89,9 +97,11 @@ Command add_variants(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("variants", "List named variants and whether this machine runs them");
   add_backend_option(*command, options->backend);
+  command->add_flag("--choices", options->choices,
+                    "List what the engine chooses from when nobody names a variant (GPU only)");
   command->add_flag("--json", options->json, "Print one JSON object");
   return {command, [options] {
-            const std::vector<Listed> listed = list_variants(options->backend);
+            const std::vector<Listed> listed = list_variants(*options);
             return options->json ? print_json(listed) : print_table(listed);
           }};
 }

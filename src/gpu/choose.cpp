@@ -132,6 +132,19 @@ GemmKnobs knobs_for(int tokens, int rows) {
 
 }  // namespace
 
+std::vector<Variant> choices() {
+  std::vector<Variant> all;
+  for (const int tokens : kTokenChoices) {
+    for (const int rows : kRowChoices) {
+      GemmKnobs knobs = knobs_for(tokens, rows);
+      all.push_back({.knobs = knobs});
+      knobs.schedule = Schedule::kBalanced;
+      if (tokens % kPartsTokens == 0) all.push_back({.knobs = knobs});
+    }
+  }
+  return all;
+}
+
 Variant choose(const Problem& problem, std::int64_t token_limit, const DeviceLimits& limits) {
   const std::int64_t mean =
       problem.groups.empty() ? 0 : divide_up(token_limit, busy_count(problem));
@@ -140,21 +153,19 @@ Variant choose(const Problem& problem, std::int64_t token_limit, const DeviceLim
   // default is what is left if everything is.
   Variant best;
   double best_time = -1;
-  for (const int tokens : kTokenChoices) {
-    for (const int rows : kRowChoices) {
-      GemmKnobs knobs = knobs_for(tokens, rows);
-      const Tiling tiling(problem, mean, tokens, rows, limits.sm_count);
-      double time = tiling.time_in_turn();
+  for (const Variant& variant : choices()) {
+    const GemmKnobs& knobs = variant.knobs;
+    const Tiling tiling(problem, mean, knobs.tokens, knobs.weight_rows, limits.sm_count);
+    double time = tiling.time_in_turn();
+    if (knobs.schedule == Schedule::kBalanced) {
       const double balanced = tiling.time_balanced();
-      if (tokens % kPartsTokens == 0 && balanced < kWorthParts * time) {
-        knobs.schedule = Schedule::kBalanced;
-        time = balanced;
-      }
-      if (best_time >= 0 && time >= best_time) continue;
-      if (!why_not(knobs, request).empty()) continue;
-      best.knobs = knobs;
-      best_time = time;
+      if (balanced >= kWorthParts * time) continue;
+      time = balanced;
     }
+    if (best_time >= 0 && time >= best_time) continue;
+    if (!why_not(knobs, request).empty()) continue;
+    best = variant;
+    best_time = time;
   }
   return best;
 }

@@ -3,10 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "gpu/variant.hpp"
 
 namespace thresher::gpu {
+
+// All that it can be, but for a problem that none of them can run.
+std::vector<Variant> choices();
 
 // `token_limit` bounds the tokens of all groups together; where the groups say how many each has,
 // it is their sum.

@@ -49,7 +49,8 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{{"verify", "--family", "happy"}, 2, "--family"},
         Mistake{{"doctor", "--threads", "-3"}, 2, "--threads"},
         Mistake{{"suites", "nope"}, 2, "unknown suite 'nope'"},
-        Mistake{{"variants", "--colour"}, 2, "--colour"}));
+        Mistake{{"variants", "--colour"}, 2, "--colour"},
+        Mistake{{"variants", "--backend", "cpu", "--choices"}, 2, "add --backend gpu"}));
 
 INSTANTIATE_TEST_SUITE_P(Failures, Mistakes,
                          ::testing::Values(Mistake{
@@ -110,13 +111,16 @@ TEST(CommandLine, VariantsSaysWhatIsMissing) {
 }
 
 TEST(CommandLine, VariantsOfTheGpuHaveNamesEverywhere) {
-  const nlohmann::json listed =
-      nlohmann::json::parse(run_thresher({"variants", "--backend", "gpu", "--json"}).out);
-  ASSERT_FALSE(listed["variants"].empty());
-  for (const nlohmann::json& variant : listed["variants"]) {
-    EXPECT_TRUE(variant["variant"].get<std::string>().starts_with("gpu_sm90")) << variant;
-    EXPECT_EQ(variant["backend"], "gpu");
-    EXPECT_EQ(variant["runs"].get<bool>(), variant["missing"].get<std::string>().empty());
+  std::vector<std::string> command{"variants", "--backend", "gpu", "--json"};
+  for (const bool choices : {false, true}) {
+    if (choices) command.push_back("--choices");
+    const nlohmann::json listed = nlohmann::json::parse(run_thresher(command).out);
+    ASSERT_FALSE(listed["variants"].empty());
+    for (const nlohmann::json& variant : listed["variants"]) {
+      EXPECT_TRUE(variant["variant"].get<std::string>().starts_with("gpu_sm90")) << variant;
+      EXPECT_EQ(variant["backend"], "gpu");
+      EXPECT_EQ(variant["runs"].get<bool>(), variant["missing"].get<std::string>().empty());
+    }
   }
 }
 

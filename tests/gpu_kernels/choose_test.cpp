@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace thresher::gpu {
@@ -34,8 +35,9 @@ TEST(Choose, TooFewHighTilesAreHalved) {
   EXPECT_EQ(choice(problem_of(1, 512, 4096, 1536)).knobs.weight_rows, 128);
 }
 
-// Whatever is asked, the choice can run it, or nothing can.
+// Whatever is asked, the choice is one of those it says it takes from, and can run it.
 TEST(Choose, CanRunWhatItIsChosenFor) {
+  const std::vector<Variant> all = choices();
   std::srand(1);
   for (int repeat = 0; repeat < 200; ++repeat) {
     Problem problem{.name = "p", .op = repeat % 2 == 0 ? Op::kGemm : Op::kDual};
@@ -47,6 +49,7 @@ TEST(Choose, CanRunWhatItIsChosenFor) {
     }
     const Variant variant = choice(problem);
     EXPECT_TRUE(supports(variant, problem, {}).ok) << name(variant);
+    EXPECT_NE(std::find(all.begin(), all.end(), variant), all.end()) << name(variant);
   }
 }
 

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "gpu/choose.hpp"
 #include "gpu/compiler.hpp"
 #include "gpu/kernels/entry_source.hpp"
 #include "gpu/variant.hpp"
@@ -42,29 +45,19 @@ TEST(HopperCompile, NoSpillsAndNoNotes) {
     EXPECT_FALSE(compilation.kernels.front().spills()) << source;
     EXPECT_TRUE(compilation.notes.empty()) << source << compilation.notes.front();
   };
-  // All that have a name, and what the engine's choice makes of tile shapes.
-  std::vector<GemmKnobs> all{{.kind = GemmKind::kPlain},
-                             {.stages = 7, .store = Store::kVectors},
-                             {.tokens = 112, .stages = 7, .store = Store::kVectors},
-                             {.tokens = 16, .weight_rows = 256, .stages = 8},
-                             {.tokens = 48, .weight_rows = 256, .stages = 8},
-                             {.tokens = 64, .weight_rows = 256, .stages = 8, .fragment_steps = 2}};
-  for (const int tokens : {96, 112, 128}) {
-    all.push_back({.tokens = tokens,
-                   .weight_rows = 256,
-                   .stages = 6,
-                   .fragment_steps = 2,
-                   .store = Store::kVectors});
-  }
-  for (const Variant& variant : named_variants()) all.push_back(variant.knobs);
-  for (const GemmKnobs& knobs : all) {
+  // All that have a name, and all that the engine chooses from.
+  std::vector<Variant> all = choices();
+  for (const Variant& variant : named_variants()) all.push_back(variant);
+  std::set<std::string> sources;
+  for (const Variant& variant : all) {
     for (const Op op : {Op::kGemm, Op::kDual}) {
-      if (!can_run(knobs, op)) continue;
-      const GemmPlan plan = plan_for(knobs, op);
-      if (plan.images) expect_clean(entry_source(*plan.images));
-      for (const GemmLaunch& launch : plan.launches) expect_clean(entry_source(launch));
+      if (!can_run(variant.knobs, op)) continue;
+      const GemmPlan plan = plan_for(variant.knobs, op);
+      if (plan.images) sources.insert(entry_source(*plan.images));
+      for (const GemmLaunch& launch : plan.launches) sources.insert(entry_source(launch));
     }
   }
+  for (const std::string& source : sources) expect_clean(source);
 }
 
 }  // namespace

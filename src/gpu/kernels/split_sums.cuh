@@ -7,6 +7,7 @@
 #include "gpu/hw/hw.cuh"
 #include "gpu/kernels/gemm_args.hpp"
 #include "gpu/kernels/gemm_multiply.cuh"
+#include "gpu/kernels/stage_ring.cuh"
 #include "gpu/kernels/tile_walk.cuh"
 
 namespace thresher::gpu {
@@ -135,7 +136,7 @@ class SplitSums {
     hw::sync_named(1 + static_cast<int>(warpgroup_), hw::kWarpgroupThreads);
   }
   THRESHER_DEVICE static u32 thread() {
-    return static_cast<u32>(hw::thread_index()) % hw::kWarpgroupThreads;
+    return static_cast<u32>(opaque_thread()) % hw::kWarpgroupThreads;
   }
 
   // The thread's vector number `place` of a part; its others follow at constant distances.
