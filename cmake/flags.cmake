@@ -40,11 +40,8 @@ if(THRESHER_TOOLS)
 endif()
 
 # Sanitizers instrument every object of a process or are useless, so they are no target's choice.
-# What is left out would guard every access through a pointer against what the address sanitizer
-# stops as well, and double the time of the build.
 if(THRESHER_SANITIZE)
   add_compile_options(
-    -fsanitize=${THRESHER_SANITIZE} -fno-sanitize=null,object-size,vptr
-    -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    -fsanitize=${THRESHER_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${THRESHER_SANITIZE})
 endif()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // fmt's own code, compiled here once. Debian has it as headers and as a shared library only; the
 // library would have to be installed wherever our binary goes, and with FMT_HEADER_ONLY every file
-// that formats a string compiles all of it, which doubles the time of the whole build.
+// that formats a string compiles all of it, which adds half to the time of the whole build.
 #include <fmt/format.h>
 
 // Weak, so that a program that brings its own fmt of the same version still links.

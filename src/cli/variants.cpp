@@ -29,7 +29,10 @@ struct Listed {
   std::string missing;  // what this machine lacks for it
 };
 
-std::vector<Listed> list_cpu_variants() {
+std::vector<Listed> list_cpu_variants(bool choices) {
+  if (choices) {
+    throw UsageError("only on a GPU does the engine choose from a list: add --backend gpu");
+  }
   std::vector<Listed> listed;
   for (const cpu::Isa isa : cpu::kAllIsas) {
     const std::string missing = cpu::missing_features(isa);
@@ -50,15 +53,11 @@ std::vector<Listed> list_gpu_variants(bool choices, const std::string& missing) 
 
 // Names are worth knowing without a GPU too: who writes a pitch need not have one.
 std::vector<Listed> list_variants(const VariantsOptions& options) {
-  const bool wants_cpu = options.backend == to_string(Backend::kCpu);
-  const std::string missing = wants_cpu ? "" : why_no_gpu(gpu_engine_options());
-  if (!wants_cpu && (options.backend == to_string(Backend::kGpu) || missing.empty())) {
-    return list_gpu_variants(options.choices, missing);
-  }
-  if (options.choices) {
-    throw UsageError("only on a GPU does the engine choose from a list: add --backend gpu");
-  }
-  return list_cpu_variants();
+  if (options.backend == to_string(Backend::kCpu)) return list_cpu_variants(options.choices);
+  const std::string missing = why_no_gpu(gpu_engine_options());
+  const bool wants_gpu = options.backend == to_string(Backend::kGpu) || missing.empty();
+  return wants_gpu ? list_gpu_variants(options.choices, missing)
+                   : list_cpu_variants(options.choices);
 }
 
 int print_json(const std::vector<Listed>& listed) {

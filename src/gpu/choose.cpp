@@ -130,17 +130,24 @@ GemmKnobs knobs_for(int tokens, int rows) {
   return knobs;
 }
 
+std::vector<GemmKnobs> shapes() {
+  std::vector<GemmKnobs> all;
+  for (const int tokens : kTokenChoices) {
+    for (const int rows : kRowChoices) all.push_back(knobs_for(tokens, rows));
+  }
+  return all;
+}
+
+bool may_have_parts(const GemmKnobs& knobs) { return knobs.tokens % kPartsTokens == 0; }
+
 }  // namespace
 
 std::vector<Variant> choices() {
   std::vector<Variant> all;
-  for (const int tokens : kTokenChoices) {
-    for (const int rows : kRowChoices) {
-      GemmKnobs knobs = knobs_for(tokens, rows);
-      all.push_back({.knobs = knobs});
-      knobs.schedule = Schedule::kBalanced;
-      if (tokens % kPartsTokens == 0) all.push_back({.knobs = knobs});
-    }
+  for (GemmKnobs knobs : shapes()) {
+    all.push_back({.knobs = knobs});
+    knobs.schedule = Schedule::kBalanced;
+    if (may_have_parts(knobs)) all.push_back({.knobs = knobs});
   }
   return all;
 }
@@ -153,18 +160,17 @@ Variant choose(const Problem& problem, std::int64_t token_limit, const DeviceLim
   // default is what is left if everything is.
   Variant best;
   double best_time = -1;
-  for (const Variant& variant : choices()) {
-    const GemmKnobs& knobs = variant.knobs;
+  for (GemmKnobs knobs : shapes()) {
     const Tiling tiling(problem, mean, knobs.tokens, knobs.weight_rows, limits.sm_count);
     double time = tiling.time_in_turn();
-    if (knobs.schedule == Schedule::kBalanced) {
-      const double balanced = tiling.time_balanced();
-      if (balanced >= kWorthParts * time) continue;
+    const double balanced = tiling.time_balanced();
+    if (may_have_parts(knobs) && balanced < kWorthParts * time) {
+      knobs.schedule = Schedule::kBalanced;
       time = balanced;
     }
     if (best_time >= 0 && time >= best_time) continue;
     if (!why_not(knobs, request).empty()) continue;
-    best = variant;
+    best.knobs = knobs;
     best_time = time;
   }
   return best;
