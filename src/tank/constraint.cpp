@@ -43,18 +43,26 @@ Knobs with_sides(const Knobs& knobs) {
 // nobody has laid them over a champion yet.
 Knobs running_knobs(const Pitch& pitch) {
   const bool is_known = !pitch.contestant.variant.empty() && engine_of(pitch.backend);
-  return with_sides(is_known ? variant_knobs(pitch.contestant.variant) : pitch.knobs);
+  return is_known ? variant_knobs(pitch.contestant.variant) : pitch.knobs;
 }
 
 // What the pitch itself turns. A pitch that names a whole variant turns everything.
 Knobs own_knobs(const Pitch& pitch) {
-  return pitch.knobs.empty() ? running_knobs(pitch) : with_sides(pitch.knobs);
+  return pitch.knobs.empty() ? running_knobs(pitch) : pitch.knobs;
+}
+
+// What lost is these knobs together and no others: with one more it is another idea.
+bool is_another_idea(const Constraint& lesson, const Knobs& own) {
+  return std::any_of(own.begin(), own.end(),
+                     [&](const auto& knob) { return !lesson.knobs.contains(knob.first); });
 }
 
 bool knobs_meet(const Constraint& constraint, const Pitch& pitch) {
   if (constraint.knobs.empty()) return true;
-  const Knobs running = running_knobs(pitch);
-  const Knobs own = own_knobs(pitch);
+  const bool is_lesson = constraint.kind == ConstraintKind::kRegression;
+  if (is_lesson && is_another_idea(constraint, own_knobs(pitch))) return false;
+  const Knobs running = with_sides(running_knobs(pitch));
+  const Knobs own = with_sides(own_knobs(pitch));
   bool turns_one = false;
   for (const auto& [knob, condition] : constraint.knobs) {
     const auto found = running.find(knob);
@@ -77,7 +85,7 @@ std::string what_met(const Constraint& constraint, const Pitch& pitch) {
   std::vector<std::string> parts;
   if (!constraint.backend.empty()) parts.push_back("backend " + pitch.backend);
   if (!constraint.family.empty()) parts.push_back("family " + pitch.family);
-  const Knobs running = running_knobs(pitch);
+  const Knobs running = with_sides(running_knobs(pitch));
   for (const auto& [knob, condition] : constraint.knobs) {
     parts.push_back(fmt::format("{} = {}", knob, running.at(knob)));
   }

@@ -33,7 +33,8 @@ struct Constraint {
   std::string claim;  // one sentence
   // All present parts must hold for a veto: the pitch's backend, family, and conditions on knobs
   // (tank/knob_condition.hpp), of which at least one must be on a knob that the pitch itself turns:
-  // for what the champion already does, no pitch is to blame. Besides the backend's knobs there are
+  // for what the champion already does, no pitch is to blame. A learned one speaks of these knobs
+  // alone, and not of a pitch that turns others as well. Besides the backend's knobs there are
   // `isa`, and of a knob of the form 64x128x256 its sides: tile_rows, tile_columns, tile_depth.
   std::string backend;
   std::string family;

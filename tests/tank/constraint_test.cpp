@@ -163,8 +163,12 @@ TEST(Constraint, BlamesNoPitchForWhatTheChampionDoes) {
       find_veto(variant_pitch({{"tile", "8x16"}}, "cpu_avx2:tile=8x16"), constraints, kContext));
   EXPECT_TRUE(
       find_veto(variant_pitch({{"stages", "4"}}, "cpu_avx2:stages=4"), constraints, kContext));
-  EXPECT_TRUE(find_veto(variant_pitch({}, "cpu_avx2"), constraints, kContext))
+  Constraint rule = stages_lost();
+  rule.kind = ConstraintKind::kRule;
+  EXPECT_TRUE(find_veto(variant_pitch({}, "cpu_avx2"), {rule}, kContext))
       << "a whole variant answers for all of its knobs";
+  EXPECT_FALSE(find_veto(variant_pitch({}, "cpu_avx2"), constraints, kContext))
+      << "but is another idea than the one knob that lost";
 }
 
 TEST(Constraint, AllPartsMustMeet) {
@@ -251,6 +255,10 @@ TEST(Lesson, VetoesTheSameKnobsAgainstTheSameChampion) {
   EXPECT_TRUE(find_veto(lost, {*lesson}, kContext));
   EXPECT_FALSE(find_veto(knob_pitch({{"stages", "16"}}), {*lesson}, kContext))
       << "half of it is new";
+  EXPECT_FALSE(
+      find_veto(knob_pitch({{"stages", "16"}, {"store", "streaming"}, {"decode", "direct"}}),
+                {*lesson}, kContext))
+      << "with another knob it is another idea";
 
   const std::optional<Constraint> variant = lesson_of(variant_pitch({}, "cpu_avx2:stages=4"), {});
   ASSERT_TRUE(variant);

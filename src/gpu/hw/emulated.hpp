@@ -93,6 +93,9 @@ T load_global_coherent(const T* address) {
   return value;
 }
 
+// The same for a flag: what was written before it was set is seen after it.
+inline u32 load_global_acquire(const u32* address) { return load_global_coherent(address); }
+
 template <MemoryType T>
 void store_global(T* address, T value) {
   store_global_bytes(address, &value, sizeof(T));

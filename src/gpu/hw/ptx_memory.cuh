@@ -123,6 +123,12 @@ THRESHER_DEVICE u32 atomic_add(u32* address, u32 value) {
   return before;
 }
 
+THRESHER_DEVICE u32 load_global_acquire(const u32* address) {
+  u32 value;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+  return value;
+}
+
 THRESHER_DEVICE void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 
 THRESHER_DEVICE void store_matrix_x4(SharedAddress row, u32 m0, u32 m1, u32 m2, u32 m3) {

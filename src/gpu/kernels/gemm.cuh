@@ -82,8 +82,11 @@ class Consumer {
   THRESHER_DEVICE void compute_tile_of() {
     const Tile& tile = walk_.tile();
     Sums<kConfig, kWidth> sums;
-    multiply_.template run<kWidth>(tile.k_tile_count, sums, after_release_);
-    if (has_parts(kConfig) && tile.part_count > 1) {
+    const bool is_part = has_parts(kConfig) && tile.part_count > 1;
+    multiply_.template run<kWidth>(tile.k_tile_count, sums, after_release_, [&] {
+      if (is_part) SplitSums<kConfig>(args_, ring_).arrive(tile);
+    });
+    if (is_part) {
       if (!SplitSums<kConfig>(args_, ring_).template gather<kWidth>(tile, sums)) return;
     }
     if constexpr (has_parts(kConfig)) {

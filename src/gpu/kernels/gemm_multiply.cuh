@@ -51,12 +51,13 @@ class Multiply {
     hw::keep(place_.scales);
   }
 
-  // Sums over `k_tile_count` stages. `after_release` is called whenever a stage has been let go.
-  template <int kWidth, typename AfterRelease>
+  // Sums over `k_tile_count` stages. `after_release` is called whenever a stage has been let go,
+  // `before_last` once, while the last MMAs are still under way.
+  template <int kWidth, typename AfterRelease, typename BeforeLast>
   THRESHER_DEVICE void run(u32 k_tile_count, Sums<kConfig, kWidth>& sums,
-                           const AfterRelease& after_release) {
+                           const AfterRelease& after_release, const BeforeLast& before_last) {
     set_to_zero<kConfig, kWidth>(sums);
-    if (kConfig.split_k > 1 && k_tile_count == 0) return;  // only such parts can be empty
+    if (kConfig.split_k > 1 && k_tile_count == 0) return before_last();  // only such can be empty
 
     // Buffers take turns. A tile that needs a single one begins with the other than the tile before
     // it; two tiles per round make that known to the compiler.
@@ -70,6 +71,7 @@ class Multiply {
         if (--left == 0) break;
       }
     }
+    before_last();
     hw::mma_wait<0>();
     THRESHER_UNROLL
     for (int unit = 0; unit < kUnits; ++unit) hw::keep(sums[unit]);

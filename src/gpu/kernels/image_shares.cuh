@@ -51,9 +51,8 @@ class ImageShares {
   // that one's.
   THRESHER_DEVICE void wait() const {
     hw::wait_for_previous_kernel();
-    while (hw::load_global_coherent(made()) % kKnown != share_count()) {
+    while (hw::load_global_acquire(made()) % kKnown != share_count()) {
     }
-    hw::fence_device();
     hw::fence_async_global();
   }
 

@@ -21,19 +21,26 @@ class SplitSums {
         warpgroup_(hw::broadcast(static_cast<u32>(hw::thread_index()) / hw::kWarpgroupThreads)),
         flag_(ring.base + StageRing<kConfig>::kLayout.flags + 4 * warpgroup_) {}
 
-  // By a warpgroup together, `sums` being those of its part. True: it came last, and `sums` are now
-  // those of the whole tile, which it is to finish.
+  // By a warpgroup together, when its part is all but done: the answer comes while the last MMAs
+  // are still under way.
+  THRESHER_DEVICE void arrive(const Tile& tile) const {
+    if (thread() == 0) hw::store_shared(flag_, hw::atomic_add(counter(tile), kArrived));
+  }
+
+  // By a warpgroup together, after that, `sums` being those of its part. True: it came last, and
+  // `sums` are now those of the whole tile, which it is to finish.
   template <int kWidth>
   THRESHER_DEVICE bool gather(const Tile& tile, Sums<kConfig, kWidth>& sums) const {
-    u32* counter = args_.counters + u64{tile.counter} * kConfig.consumer_warpgroups + warpgroup_;
-    if (arrives_last(tile, counter)) {
+    sync();
+    if (hw::load_shared<u32>(flag_) % kDelivered == tile.part_count - 1) {
+      wait_for_others(tile);
       add_parts<kWidth>(tile, sums);
       return true;
     }
     store_part<kWidth>(tile.slot(tile.part), sums);
     hw::fence_device();
     sync();
-    if (thread() == 0) hw::atomic_add(counter, kDelivered);
+    if (thread() == 0) hw::atomic_add(counter(tile), kDelivered);
     return false;
   }
 
@@ -44,24 +51,22 @@ class SplitSums {
   static constexpr u32 kDelivered = 1 << 16;
   static constexpr u32 kVectorsAtATime = 16;
 
-  // The last to arrive waits for those that are just storing; nobody waits for a part that has not
-  // been computed yet.
-  THRESHER_DEVICE bool arrives_last(const Tile& tile, u32* counter) const {
-    const u32 others = tile.part_count - 1;
+  // For those that are still storing, or about to: nobody waits for a part that is not as good as
+  // computed.
+  THRESHER_DEVICE void wait_for_others(const Tile& tile) const {
     if (thread() == 0) {
-      const bool last = hw::atomic_add(counter, kArrived) % kDelivered == others;
-      if (last) {
-        while (hw::load_global_coherent(counter) / kDelivered != others) {
-        }
-        hw::store_global(counter, 0u);  // ready for the next launch
-        hw::fence_device();
+      u32 found = hw::load_shared<u32>(flag_);
+      while (found / kDelivered != tile.part_count - 1) {
+        found = hw::load_global_coherent(counter(tile));
       }
-      hw::store_shared(flag_, last ? 1u : 0u);
+      hw::store_global(counter(tile), 0u);  // ready for the next launch
+      hw::fence_device();
     }
     sync();
-    const bool last = hw::load_shared<u32>(flag_) != 0;
-    sync();  // before the flag is written again
-    return last;
+  }
+
+  THRESHER_DEVICE u32* counter(const Tile& tile) const {
+    return args_.counters + u64{tile.counter} * kConfig.consumer_warpgroups + warpgroup_;
   }
 
   // As many vectors at a time as there are registers for.
