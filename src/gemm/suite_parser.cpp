@@ -12,55 +12,18 @@
 
 #include "gemm/extent_faults.hpp"
 #include "gemm/suite.hpp"
-#include "gemm/toml.hpp"
+#include "gemm/toml_words.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher {
 namespace {
 
-constexpr std::size_t kDotCountMax = 4096;
 constexpr std::size_t kProblemCountMax = 1024;
 constexpr std::size_t kGroupCountInSuiteMax = std::size_t{1} << 18;
-constexpr std::size_t kNameBytesMax = 64;
 
 constexpr std::array<std::string_view, 3> kSuiteKeys = {"name", "description", "problem"};
 constexpr std::array<std::string_view, 8> kProblemKeys = {"name",   "op", "activations", "output",
                                                           "groups", "m",  "n",           "k"};
-
-// Text from the file as it stands in a message: quoted, escaped, and short.
-std::string quote(std::string_view text) {
-  constexpr std::size_t kShown = 40;
-  const char* ellipsis = text.size() > kShown ? "..." : "";
-  return fmt::format("{:?}{}", text.substr(0, kShown), ellipsis);
-}
-
-std::string_view describe_type(const toml::node& node) {
-  switch (node.type()) {
-    case toml::node_type::table:
-      return "a table";
-    case toml::node_type::array:
-      return "an array";
-    case toml::node_type::string:
-      return "a string";
-    case toml::node_type::integer:
-      return "an integer";
-    case toml::node_type::floating_point:
-      return "a float";
-    case toml::node_type::boolean:
-      return "a boolean";
-    default:
-      return "a date or time";
-  }
-}
-
-bool is_name(std::string_view text) {
-  const auto allowed = [](unsigned char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-           c == '-' || c == '.';
-  };
-  return !text.empty() && text.size() <= kNameBytesMax &&
-         std::all_of(text.begin(), text.end(), allowed);
-}
 
 // m, n or k: one value for all groups, or one per group.
 struct Extents {
@@ -96,8 +59,7 @@ class SuiteReader {
     if (!fault.empty()) refuse(node.source(), fault);
   }
 
-  // toml++ 3.3 builds, searches and destroys the tables of dotted keys (a.b.c) recursively and
-  // without a limit. A suite needs none, so dots are only punctuation here and easy to limit.
+  // A suite needs no dotted keys, so dots are only punctuation here and easy to limit.
   void check_text(std::string_view text) const {
     if (text.size() > kSuiteBytesMax) {
       refuse(toml::source_position{1, 1},
@@ -133,7 +95,7 @@ class SuiteReader {
       const auto [taken, is_new] = line_of_name.emplace(problem.name, node.source().begin.line);
       if (!is_new) {
         refuse(node.source(), fmt::format("the name {} is taken by the problem in line {}",
-                                          quote(problem.name), taken->second));
+                                          quote_value(problem.name), taken->second));
       }
       group_count += problem.groups.size();
       check_suite_size(node, line_of_name.size(), group_count);
@@ -157,7 +119,7 @@ class SuiteReader {
                   const char* owner) const {
     for (const auto& [key, value] : table) {
       if (std::find(allowed.begin(), allowed.end(), key.str()) == allowed.end()) {
-        refuse(key.source(), fmt::format("unknown key {}; {} has {}", quote(key.str()), owner,
+        refuse(key.source(), fmt::format("unknown key {}; {} has {}", quote_value(key.str()), owner,
                                          fmt::join(allowed, ", ")));
       }
     }
@@ -180,7 +142,7 @@ class SuiteReader {
     if (!is_name(*name)) {
       refuse(table.get("name")->source(),
              fmt::format("{} is not a name; 1 to {} letters, digits, '_', '-' and '.' are allowed",
-                         quote(*name), kNameBytesMax));
+                         quote_value(*name), kNameBytesMax));
     }
     return *name;
   }

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gemm/toml.hpp"
+#include "gemm/toml_words.hpp"
 
 namespace thresher {
 
@@ -57,14 +57,5 @@ class TomlReader {
   std::string source_name_;
   std::vector<Fault> faults_;
 };
-
-// "a table", "an integer" ...
-std::string_view describe_type(const toml::node& node);
-
-// Text from a file as it stands in a fault: quoted, escaped, and short.
-std::string quote_value(std::string_view text);
-
-// What may be a name in ledgers and tables: 1 to 64 letters, digits, '_', '-' and '.'.
-bool is_name(std::string_view text);
 
 }  // namespace thresher

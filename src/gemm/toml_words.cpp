@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gemm/toml_words.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace thresher {
+
+std::string_view describe_type(const toml::node& node) {
+  switch (node.type()) {
+    case toml::node_type::table:
+      return "a table";
+    case toml::node_type::array:
+      return "an array";
+    case toml::node_type::string:
+      return "a string";
+    case toml::node_type::integer:
+      return "an integer";
+    case toml::node_type::floating_point:
+      return "a float";
+    case toml::node_type::boolean:
+      return "a boolean";
+    default:
+      return "a date or time";
+  }
+}
+
+std::string quote_value(std::string_view text) {
+  constexpr std::size_t kShown = 40;
+  const char* ellipsis = text.size() > kShown ? "..." : "";
+  return fmt::format("{:?}{}", text.substr(0, kShown), ellipsis);
+}
+
+bool is_name(std::string_view text) {
+  const auto allowed = [](unsigned char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+           c == '-' || c == '.';
+  };
+  return !text.empty() && text.size() <= kNameBytesMax &&
+         std::all_of(text.begin(), text.end(), allowed);
+}
+
+}  // namespace thresher

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all readers of TOML that people write have in common: its limits, and the words of a fault.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "gemm/toml.hpp"
+
+namespace thresher {
+
+// toml++ 3.3 builds, searches and destroys the tables of dotted keys (a.b.c) recursively and
+// without a limit. So many dots are more prose than anybody reads, and few enough for the stack.
+inline constexpr std::size_t kDotCountMax = 4096;
+
+// "a table", "an integer" ...
+std::string_view describe_type(const toml::node& node);
+
+// Text from a file as it stands in a fault: quoted, escaped, and short.
+std::string quote_value(std::string_view text);
+
+// What may be a name in ledgers and tables: 1 to 64 letters, digits, '_', '-' and '.'.
+inline constexpr std::size_t kNameBytesMax = 64;
+bool is_name(std::string_view text);
+
+}  // namespace thresher
