@@ -24,7 +24,7 @@ struct SeasonOptions {
   std::string rubric = kDefaultRubric;
   std::string champion;  // empty: the baseline
   double seconds = 180;
-  double match_seconds = 10;
+  double match_seconds = 30;
   int thread_count = 0;
   std::uint64_t seed = 0;
   std::filesystem::path ledger;
