@@ -139,11 +139,7 @@ class SuiteReader {
   std::string read_name(const toml::table& table, const char* owner) const {
     const std::string* name = read_string(table, "name");
     if (name == nullptr) refuse(table.source(), fmt::format("{} has no name", owner));
-    if (!is_name(*name)) {
-      refuse(table.get("name")->source(),
-             fmt::format("{} is not a name; 1 to {} letters, digits, '_', '-' and '.' are allowed",
-                         quote_value(*name), kNameBytesMax));
-    }
+    refuse_if(fault_of_name(*name), *table.get("name"));
     return *name;
   }
 

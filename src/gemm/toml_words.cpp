@@ -6,6 +6,11 @@
 #include <algorithm>
 
 namespace thresher {
+namespace {
+
+constexpr std::size_t kNameBytesMax = 64;
+
+}  // namespace
 
 std::string_view describe_type(const toml::node& node) {
   switch (node.type()) {
@@ -39,6 +44,12 @@ bool is_name(std::string_view text) {
   };
   return !text.empty() && text.size() <= kNameBytesMax &&
          std::all_of(text.begin(), text.end(), allowed);
+}
+
+std::string fault_of_name(std::string_view text) {
+  if (is_name(text)) return {};
+  return fmt::format("{} is not a name; 1 to {} letters, digits, '_', '-' and '.' are allowed",
+                     quote_value(text), kNameBytesMax);
 }
 
 }  // namespace thresher

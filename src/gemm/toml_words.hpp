@@ -21,7 +21,8 @@ std::string_view describe_type(const toml::node& node);
 std::string quote_value(std::string_view text);
 
 // What may be a name in ledgers and tables: 1 to 64 letters, digits, '_', '-' and '.'.
-inline constexpr std::size_t kNameBytesMax = 64;
 bool is_name(std::string_view text);
+// What to say of a text that is none; empty if it is one.
+std::string fault_of_name(std::string_view text);
 
 }  // namespace thresher

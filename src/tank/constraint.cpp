@@ -59,10 +59,11 @@ bool is_another_idea(const Constraint& lesson, const Knobs& own) {
 
 bool knobs_meet(const Constraint& constraint, const Pitch& pitch) {
   if (constraint.knobs.empty()) return true;
+  Knobs own = own_knobs(pitch);
   const bool is_lesson = constraint.kind == ConstraintKind::kRegression;
-  if (is_lesson && is_another_idea(constraint, own_knobs(pitch))) return false;
+  if (is_lesson && is_another_idea(constraint, own)) return false;
+  own = with_sides(own);
   const Knobs running = with_sides(running_knobs(pitch));
-  const Knobs own = with_sides(own_knobs(pitch));
   bool turns_one = false;
   for (const auto& [knob, condition] : constraint.knobs) {
     const auto found = running.find(knob);

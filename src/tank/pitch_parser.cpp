@@ -93,11 +93,9 @@ class PitchReader {
   }
 
   bool check_name(const toml::table& root, std::string_view key, std::string_view name) {
-    if (is_name(name)) return true;
-    toml_.note(
-        *root.get(key),
-        fmt::format("{} is not a name; 1 to 64 letters, digits, '_', '-' and '.' are allowed",
-                    quote_value(name)));
+    std::string fault = fault_of_name(name);
+    if (fault.empty()) return true;
+    toml_.note(*root.get(key), std::move(fault));
     return false;
   }
 
