@@ -6,8 +6,8 @@
 
 #include <filesystem>
 
-#include "gpu/driver.hpp"
-#include "gpu/nvrtc.hpp"
+#include "gpu/runtime/driver.hpp"
+#include "gpu/runtime/nvrtc.hpp"
 
 namespace thresher::bench {
 namespace {

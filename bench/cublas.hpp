@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu/cuda_abi.hpp"
+#include "gpu/runtime/cuda_abi.hpp"
 
 namespace thresher::bench {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "bench/cublas.hpp"
-#include "gpu/memory.hpp"
-#include "gpu/stream.hpp"
+#include "gpu/runtime/memory.hpp"
+#include "gpu/runtime/stream.hpp"
 
 namespace thresher::bench {
 

@@ -8,7 +8,7 @@
 #include "bench/gpu_peer_args.hpp"
 #include "bench/gpu_peers.hpp"
 #include "gpu/hw/words.hpp"
-#include "gpu/module.hpp"
+#include "gpu/runtime/module.hpp"
 
 namespace thresher {
 

@@ -15,11 +15,11 @@
 
 #include "bench/cublas.hpp"
 #include "gemm/inputs.hpp"
-#include "gpu/compiler.hpp"
-#include "gpu/cubin_cache.hpp"
-#include "gpu/device.hpp"
-#include "gpu/memory.hpp"
-#include "gpu/stream.hpp"
+#include "gpu/runtime/compiler.hpp"
+#include "gpu/runtime/cubin_cache.hpp"
+#include "gpu/runtime/device.hpp"
+#include "gpu/runtime/memory.hpp"
+#include "gpu/runtime/stream.hpp"
 #include "thresher/problem.hpp"
 
 namespace thresher::bench {

@@ -4,13 +4,8 @@ find_package(Threads REQUIRED)
 
 string(REGEX MATCH "x86_64|AMD64" on_x86 ${CMAKE_SYSTEM_PROCESSOR})
 
-# thresher_folder(NAME [SUBFOLDER...])
 function(thresher_folder name)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
-  foreach(subfolder IN LISTS ARGN)
-    file(GLOB more CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/${subfolder}/*.cpp)
-    list(APPEND sources ${more})
-  endforeach()
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
   if(NOT on_x86)
     list(FILTER sources EXCLUDE REGEX "_(avx2|avx512|avx512vnni|amx)\\.cpp$")
   endif()
@@ -28,7 +23,7 @@ thresher_folder(gemm)
 thresher_folder(cpu)
 # Contracting a * b + c where one machine can and another cannot would make their bits differ.
 target_compile_options(thresher_cpu PRIVATE -ffp-contract=off)
-thresher_folder(gpu kernels pack engine)
+thresher_folder(gpu)
 thresher_folder(engine)
 
 # Each body of the CPU kernels is one file compiled for its instruction set; nothing else may be, or
@@ -50,15 +45,15 @@ if(on_x86)
 endif()
 
 # Data files travel inside the binary, so that it can be copied alone. FILES become a table in
-# TARGET; cmake/embed_files.cmake says what NAME, TYPE and HEADER are.
+# TARGET; cmake/embed_files.cmake says what NAME, TYPE, HEADER and BASE are.
 function(thresher_embed target)
-  cmake_parse_arguments(arg "" "NAME;TYPE;HEADER" "FILES" ${ARGN})
+  cmake_parse_arguments(arg "" "NAME;TYPE;HEADER;BASE" "FILES" ${ARGN})
   set(output ${PROJECT_BINARY_DIR}/embedded/${arg_NAME}s.cpp)
   set(script ${PROJECT_SOURCE_DIR}/cmake/embed_files.cmake)
   add_custom_command(
     OUTPUT ${output}
     COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} -DNAME=${arg_NAME} -DTYPE=${arg_TYPE}
-            -DHEADER=${arg_HEADER} "-DFILES=${arg_FILES}" -P ${script}
+            -DHEADER=${arg_HEADER} -DBASE=${arg_BASE} "-DFILES=${arg_FILES}" -P ${script}
     DEPENDS ${arg_FILES} ${script}
     VERBATIM)
   target_sources(${target} PRIVATE ${output})
@@ -69,12 +64,15 @@ thresher_embed(thresher_gemm NAME BuiltinSuite TYPE BuiltinSuite HEADER gemm/bui
                FILES ${suite_files})
 
 # What NVRTC compiles: device code, and the plain headers that host and device share.
-file(GLOB kernel_files CONFIGURE_DEPENDS
-     ${PROJECT_SOURCE_DIR}/src/gpu/hw/*.cuh ${PROJECT_SOURCE_DIR}/src/gpu/hw/*.hpp
-     ${PROJECT_SOURCE_DIR}/src/gpu/kernels/*.cuh ${PROJECT_SOURCE_DIR}/src/gpu/kernels/*.hpp)
-list(FILTER kernel_files EXCLUDE REGEX "emulated|plan|entry_source")
-thresher_embed(thresher_gpu NAME KernelSource TYPE gpu::KernelSource HEADER gpu/kernel_source.hpp
-               FILES ${kernel_files})
+set(kernel_files)
+foreach(folder hw hw/sm90 sm90/kernels)
+  file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/gpu/${folder}/*.cuh
+       ${PROJECT_SOURCE_DIR}/src/gpu/${folder}/*.hpp)
+  list(APPEND kernel_files ${files})
+endforeach()
+list(FILTER kernel_files EXCLUDE REGEX "/emulated")
+thresher_embed(thresher_gpu NAME KernelSource TYPE gpu::KernelSource HEADER gpu/runtime/kernel_source.hpp
+               BASE ${PROJECT_SOURCE_DIR}/src FILES ${kernel_files})
 
 add_library(thresher STATIC
   $<TARGET_OBJECTS:thresher_fmt> $<TARGET_OBJECTS:thresher_digest>

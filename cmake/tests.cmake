@@ -10,7 +10,7 @@ target_link_libraries(test_support PUBLIC thresher thresher_flags)
 
 # One test binary per folder of tests/, each test case its own CTest entry.
 function(thresher_test_folder name)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${name}/*_test.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${name}/*_test.cpp)
   add_executable(${name}_tests ${sources})
   target_compile_definitions(${name}_tests PRIVATE
     THRESHER_SOURCE_DIR="${PROJECT_SOURCE_DIR}" THRESHER_BINARY_DIR="${PROJECT_BINARY_DIR}")
@@ -27,16 +27,11 @@ thresher_test_folder(cpu)
 thresher_test_folder(engine)
 thresher_test_folder(digest)
 thresher_test_folder(emulator thresher_emulator)
-thresher_test_folder(gpu)
+thresher_test_folder(gpu thresher_emulated)
 thresher_test_folder(emulated thresher_emulated)
-thresher_test_folder(gpu_kernels thresher_emulated)
 # Where pip may have put an NVRTC.
-foreach(target gpu_tests gpu_kernels_tests)
-  target_compile_definitions(${target} PRIVATE
-                             THRESHER_VENV_DIR="${PROJECT_SOURCE_DIR}/build/venv")
-endforeach()
-target_sources(gpu_kernels_tests PRIVATE
-               ${PROJECT_SOURCE_DIR}/tests/gpu_kernels/kernel_scene.cpp)
+target_compile_definitions(gpu_tests PRIVATE THRESHER_VENV_DIR="${PROJECT_SOURCE_DIR}/build/venv")
+target_sources(gpu_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests/gpu/sm90/kernel_scene.cpp)
 # On a machine with a GPU: the run-time layer and the engine for real. They need nothing but
 # themselves; `thresher verify --backend gpu` is the test of the kernels.
 foreach(name smoke engine)

@@ -2,7 +2,7 @@
 # installed.
 set(tool_sources)
 foreach(folder src/cli src/referee src/tank src/report bench)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
   list(APPEND tool_sources ${sources})
 endforeach()
 list(REMOVE_ITEM tool_sources ${PROJECT_SOURCE_DIR}/src/cli/main.cpp)
@@ -26,6 +26,6 @@ endif()
 
 # What NVRTC compiles for the peers on a GPU.
 thresher_embed(thresher_tools NAME PeerKernelSource TYPE gpu::KernelSource
-               HEADER bench/gpu_peer_kernels.hpp
+               HEADER bench/gpu_peer_kernels.hpp BASE ${PROJECT_SOURCE_DIR}
                FILES ${PROJECT_SOURCE_DIR}/bench/gpu_peer_kernels.cuh
                      ${PROJECT_SOURCE_DIR}/bench/gpu_peer_args.hpp)

@@ -8,10 +8,10 @@ target_link_libraries(thresher_tools PRIVATE ${THRESHER_SQLITE})
 
 file(GLOB constraint_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/constraints/*.toml)
 thresher_embed(thresher_tools NAME BuiltinConstraintFile TYPE BuiltinFile
-               HEADER tank/builtin_files.hpp FILES ${constraint_files})
+               HEADER tank/pitch/builtin_files.hpp FILES ${constraint_files})
 file(GLOB season_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/seasons/*.toml)
 thresher_embed(thresher_tools NAME BuiltinSeasonFile TYPE BuiltinFile
-               HEADER tank/builtin_files.hpp FILES ${season_files})
+               HEADER tank/pitch/builtin_files.hpp FILES ${season_files})
 # What every page of `thresher report` carries.
 find_file(THRESHER_CHART_JS chart.min.js PATHS /usr/share/javascript/chart.js)
 mark_as_advanced(THRESHER_CHART_JS)
@@ -22,6 +22,6 @@ thresher_embed(thresher_tools NAME PageFile TYPE PageFile HEADER report/page_fil
                FILES ${PROJECT_SOURCE_DIR}/src/report/page.css
                      ${PROJECT_SOURCE_DIR}/src/report/draw.js ${THRESHER_CHART_JS})
 thresher_embed(thresher_tools NAME ContestantHeader TYPE ContestantHeader
-               HEADER referee/contestant_header.hpp
+               HEADER referee/contestant/contestant_header.hpp
                FILES ${PROJECT_SOURCE_DIR}/include/thresher/contestant.h
                      ${PROJECT_SOURCE_DIR}/include/thresher/contestant.cuh)

@@ -7,8 +7,8 @@
 #include <cstdlib>
 
 #include "cli/commands.hpp"
-#include "gpu/cubin_cache.hpp"
-#include "gpu/nvrtc.hpp"
+#include "gpu/runtime/cubin_cache.hpp"
+#include "gpu/runtime/nvrtc.hpp"
 
 namespace thresher::cli {
 namespace {

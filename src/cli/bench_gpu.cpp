@@ -15,9 +15,9 @@
 #include "cli/gpu_problem.hpp"
 #include "cli/machine.hpp"
 #include "cli/progress.hpp"
-#include "gpu/calibrate.hpp"
 #include "gpu/engine/state.hpp"
-#include "gpu/nvml.hpp"
+#include "gpu/runtime/nvml.hpp"
+#include "gpu/sm90/calibrate.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -86,7 +86,7 @@ class GpuVariantEntry {
         workspace_(engine.workspace(plan_)),
         stream_(engine.state().device) {
     const DeviceTokenCounts counts{.counts = device_sizes ? cold.device_sizes() : nullptr,
-                                   .tokens_max = gpu::token_count(problem)};
+                                   .tokens_max = gpu::sm90::token_count(problem)};
     for (std::size_t i = 0; i < cold.copy_count(); ++i) {
       calls_.push_back(engine.bind(plan_, cold.operands(i), workspace_, counts));
     }
@@ -177,7 +177,7 @@ class GpuBench {
         progress_(static_cast<std::int64_t>(problems_.size() + 1), {}),
         engine_(gpu_engine_options()),
         stream_(engine_.state().device) {
-    for (const std::string& variant : options.variants) gpu::variant_from_name(variant);
+    for (const std::string& variant : options.variants) gpu::sm90::variant_from_name(variant);
     if (!options.peers) return;
     const GpuEngine::State& gpu = engine_.state();
     cublas_ = bench::find_cublas({.folders = bench::pip_folders_beside(gpu.compiler.file()),
@@ -199,11 +199,11 @@ class GpuBench {
  private:
   void measure_lane() {
     const GpuEngine::State& gpu = engine_.state();
-    const gpu::GpuCeilings ceilings =
-        gpu::measure_ceilings(gpu.device, gpu.compiler, gpu.cache, calibration_seconds(options_));
+    const gpu::sm90::GpuCeilings ceilings = gpu::sm90::measure_ceilings(
+        gpu.device, gpu.compiler, gpu.cache, calibration_seconds(options_));
     lane_ = {.backend = Backend::kGpu,
              .title = engine_.description(),
-             .rates = gpu::machine_rates(ceilings),
+             .rates = gpu::sm90::machine_rates(ceilings),
              .ceilings_text =
                  fmt::format("(measured): read {:.0f} GB/s, fp16 {:.0f} TFLOP/s, bf16 {:.0f}",
                              ceilings.read_gb_per_s, ceilings.fp16_gop_per_s / 1e3,

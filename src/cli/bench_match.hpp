@@ -10,7 +10,7 @@
 
 #include "cli/guarded_outputs.hpp"
 #include "gemm/inputs.hpp"
-#include "referee/statistics.hpp"
+#include "referee/statistics/statistics.hpp"
 #include "thresher/problem.hpp"
 
 namespace thresher::cli {

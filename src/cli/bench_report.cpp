@@ -11,7 +11,7 @@
 
 #include "cli/selection.hpp"
 #include "cli/table.hpp"
-#include "referee/statistics.hpp"
+#include "referee/statistics/statistics.hpp"
 
 namespace thresher::cli {
 namespace {

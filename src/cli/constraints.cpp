@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // thresher constraints: what vetoes pitches, where each comes from, and whether it still binds.
-#include "tank/constraint.hpp"
+#include "tank/pitch/constraint.hpp"
 
 #include <fmt/format.h>
 

@@ -18,10 +18,10 @@
 #include "cli/table.hpp"
 #include "cpu/calibrate.hpp"
 #include "cpu/features.hpp"
-#include "gpu/calibrate.hpp"
-#include "gpu/device_report.hpp"
 #include "gpu/engine/state.hpp"
-#include "referee/sandbox.hpp"
+#include "gpu/runtime/device_report.hpp"
+#include "gpu/sm90/calibrate.hpp"
+#include "referee/sandbox/sandbox.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -40,9 +40,9 @@ struct Examination {
   std::vector<cpu::Ceilings> ceilings;  // one thread, then all
   const bench::Openblas* openblas = nullptr;
   std::vector<gpu::ReportLine> gpu;
-  std::string why_no_gpu;                        // empty: the GPU backend works here
-  std::optional<gpu::GpuCeilings> gpu_ceilings;  // where it was measured
-  std::vector<referee::Protection> protections;  // of the sandbox that contestants run in
+  std::string why_no_gpu;                              // empty: the GPU backend works here
+  std::optional<gpu::sm90::GpuCeilings> gpu_ceilings;  // where it was measured
+  std::vector<referee::Protection> protections;        // of the sandbox that contestants run in
 };
 
 // The word in brackets in "always [madvise] never".
@@ -81,10 +81,10 @@ std::vector<gpu::ReportLine> report_on_gpus() {
                   {.folders = gpu_engine_options().compiler_folders, .driver_version = version}));
 }
 
-gpu::GpuCeilings measure_gpu(double seconds) {
+gpu::sm90::GpuCeilings measure_gpu(double seconds) {
   const GpuEngine engine(gpu_engine_options());
   const GpuEngine::State& gpu = engine.state();
-  return gpu::measure_ceilings(gpu.device, gpu.compiler, gpu.cache, seconds);
+  return gpu::sm90::measure_ceilings(gpu.device, gpu.compiler, gpu.cache, seconds);
 }
 
 Examination examine(const DoctorOptions& options) {

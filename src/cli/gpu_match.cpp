@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "gemm/random.hpp"
-#include "gpu/graph.hpp"
+#include "gpu/runtime/graph.hpp"
 
 namespace thresher::cli {
 namespace {

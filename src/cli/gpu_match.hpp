@@ -11,8 +11,8 @@
 #include "cli/bench_match.hpp"
 #include "gemm/conformance.hpp"
 #include "gemm/inputs.hpp"
-#include "gpu/device.hpp"
-#include "gpu/stream.hpp"
+#include "gpu/runtime/device.hpp"
+#include "gpu/runtime/stream.hpp"
 
 namespace thresher::cli {
 

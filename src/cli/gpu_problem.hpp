@@ -6,7 +6,7 @@
 
 #include "cli/guarded_outputs.hpp"
 #include "gemm/inputs.hpp"
-#include "gpu/memory.hpp"
+#include "gpu/runtime/memory.hpp"
 #include "thresher/gpu.hpp"
 
 namespace thresher::cli {

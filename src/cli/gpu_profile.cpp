@@ -8,8 +8,8 @@
 
 #include "cli/gpu_problem.hpp"
 #include "gpu/engine/state.hpp"
-#include "referee/statistics.hpp"
-#include "tank/time_profile.hpp"
+#include "referee/statistics/statistics.hpp"
+#include "tank/season/time_profile.hpp"
 
 namespace thresher::cli {
 namespace {

@@ -16,7 +16,7 @@ namespace thresher::cli {
 struct GpuProfile {
   std::string problem;
   double us = 0;        // median call, caches as the call before left them
-  double short_us = 0;  // with k cut to kShortElements (tank/time_profile.hpp)
+  double short_us = 0;  // with k cut to kShortElements (tank/season/time_profile.hpp)
   double thin_us = 0;   // with m cut to kThinTokens
   std::int64_t kernel_count = 0;
   SpeedOfLight light;

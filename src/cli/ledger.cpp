@@ -13,7 +13,7 @@
 #include "cli/commands.hpp"
 #include "cli/ledger_path.hpp"
 #include "cli/table.hpp"
-#include "tank/export.hpp"
+#include "tank/ledger/export.hpp"
 
 namespace thresher::cli {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "tank/ledger.hpp"
+#include "tank/ledger/ledger.hpp"
 
 namespace CLI {
 class App;

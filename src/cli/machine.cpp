@@ -3,7 +3,7 @@
 
 #include "assert.hpp"
 #include "cpu/features.hpp"
-#include "gpu/device.hpp"
+#include "gpu/runtime/device.hpp"
 
 namespace thresher::cli {
 

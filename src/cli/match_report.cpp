@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "cli/table.hpp"
-#include "referee/json.hpp"
+#include "referee/statistics/json.hpp"
 
 namespace thresher::cli {
 namespace {

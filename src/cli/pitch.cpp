@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // thresher pitch check: would these pitches be let into a round, and if not, what is missing?
-#include "tank/pitch.hpp"
+#include "tank/pitch/pitch.hpp"
 
 #include <fmt/format.h>
 
@@ -16,8 +16,8 @@
 #include "cli/table.hpp"
 #include "referee/match.hpp"
 #include "tank/any_variant.hpp"
-#include "tank/baseline.hpp"
-#include "tank/constraint.hpp"
+#include "tank/pitch/constraint.hpp"
+#include "tank/season/baseline.hpp"
 
 namespace thresher::cli {
 namespace {

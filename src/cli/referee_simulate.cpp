@@ -10,7 +10,7 @@
 #include "cli/command_line.hpp"
 #include "cli/progress.hpp"
 #include "cli/table.hpp"
-#include "referee/simulation.hpp"
+#include "referee/statistics/simulation.hpp"
 
 namespace thresher::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include "cli/commands.hpp"
 #include "cli/ledger_path.hpp"
 #include "cli/scoreboard_report.hpp"
-#include "tank/seeds_season.hpp"
+#include "tank/season/seeds_season.hpp"
 
 namespace thresher::cli {
 namespace {

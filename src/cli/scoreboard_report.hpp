@@ -2,7 +2,7 @@
 // A scoreboard as tables for people.
 #pragma once
 
-#include "tank/scoreboard.hpp"
+#include "tank/season/scoreboard.hpp"
 
 namespace thresher::cli {
 

@@ -20,10 +20,10 @@
 #include "cli/selection.hpp"
 #include "cli/terminal.hpp"
 #include "cpu/features.hpp"
-#include "referee/json.hpp"
+#include "referee/statistics/json.hpp"
 #include "tank/any_variant.hpp"
-#include "tank/baseline.hpp"
-#include "tank/vote_file.hpp"
+#include "tank/panel/vote_file.hpp"
+#include "tank/season/baseline.hpp"
 
 namespace thresher::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tank/season.hpp"
+#include "tank/season/season.hpp"
 
 namespace CLI {
 class App;

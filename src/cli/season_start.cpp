@@ -8,9 +8,9 @@
 #include "cli/machine.hpp"
 #include "cpu/calibrate.hpp"
 #include "cpu/features.hpp"
-#include "gpu/calibrate.hpp"
 #include "gpu/engine/state.hpp"
-#include "tank/time_profile.hpp"
+#include "gpu/sm90/calibrate.hpp"
+#include "tank/season/time_profile.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -32,8 +32,8 @@ void measure_cpu(SeasonSetup& setup) {
 void measure_gpu(SeasonSetup& setup) {
   const GpuEngine engine(gpu_engine_options());
   const GpuEngine::State& gpu = engine.state();
-  setup.rates = gpu::machine_rates(
-      gpu::measure_ceilings(gpu.device, gpu.compiler, gpu.cache, kCalibrationSeconds));
+  setup.rates = gpu::sm90::machine_rates(
+      gpu::sm90::measure_ceilings(gpu.device, gpu.compiler, gpu.cache, kCalibrationSeconds));
   setup.limits = gpu.limits;
   for (const GpuProfile& one :
        gpu_profile(engine, setup.rules.suite, setup.champion.variant, setup.rates)) {

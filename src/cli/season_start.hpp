@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tank/season.hpp"
+#include "tank/season/season.hpp"
 
 namespace thresher::cli {
 

@@ -12,8 +12,8 @@
 #include "cli/commands.hpp"
 #include "cli/table.hpp"
 #include "cpu/variant.hpp"
-#include "gpu/choose.hpp"
-#include "gpu/variant.hpp"
+#include "gpu/sm90/choose.hpp"
+#include "gpu/sm90/variant.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -45,8 +45,9 @@ std::vector<Listed> list_cpu_variants(bool choices) {
 
 std::vector<Listed> list_gpu_variants(bool choices, const std::string& missing) {
   std::vector<Listed> listed;
-  for (const gpu::Variant& variant : choices ? gpu::choices() : gpu::named_variants()) {
-    listed.push_back({gpu::name(variant), missing});
+  for (const gpu::sm90::Variant& variant :
+       choices ? gpu::sm90::choices() : gpu::sm90::named_variants()) {
+    listed.push_back({gpu::sm90::name(variant), missing});
   }
   return listed;
 }

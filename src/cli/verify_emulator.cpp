@@ -4,7 +4,7 @@
 
 #include "cli/verify_backend.hpp"
 #include "emulated/emulated_engine.hpp"
-#include "gpu/variant.hpp"
+#include "gpu/sm90/variant.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -52,7 +52,9 @@ class VerifyEmulator : public VerifyBackend {
   // Of the quick ones each knob is one of its own, so there are no fewer.
   std::vector<std::string> variants(bool) const override { return engine_.variants(); }
   std::string choice(const Problem&) const override { return {}; }
-  void check_variant(const std::string& variant) const override { gpu::variant_from_name(variant); }
+  void check_variant(const std::string& variant) const override {
+    gpu::sm90::variant_from_name(variant);
+  }
 
   std::vector<Runner> runners(const Problem&, InputFamily,
                               const std::string& variant) const override {

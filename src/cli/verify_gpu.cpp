@@ -4,8 +4,8 @@
 #include "cli/backend_option.hpp"
 #include "cli/gpu_problem.hpp"
 #include "cli/verify_backend.hpp"
-#include "gpu/choose.hpp"
 #include "gpu/engine/state.hpp"
+#include "gpu/sm90/choose.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -38,7 +38,7 @@ class OnGpu : public VerifiedProblem {
     const gpu::Device& device = engine_.state().device;
     const DeviceOutputs device_outputs(device, outputs);
     device_outputs.copy_in();
-    const std::int64_t tokens = gpu::token_count(problem_);
+    const std::int64_t tokens = gpu::sm90::token_count(problem_);
     const bool on_device = runner.way == kDeviceSizes;
     const GpuPlan plan =
         engine_.plan(problem_, runner.variant, on_device ? tokens + kTokensSpare : 0);
@@ -87,8 +87,8 @@ class OnGpu : public VerifiedProblem {
 // where it cuts k depends on how many tokens may come.
 std::string twin_set(InputFamily family, const std::string& variant, const char* way) {
   if (family == InputFamily::kExact) return "exact";
-  const gpu::GemmKnobs knobs = gpu::variant_from_name(variant).knobs;
-  return knobs.schedule == gpu::Schedule::kBalanced ? variant + way : variant;
+  const gpu::sm90::GemmKnobs knobs = gpu::sm90::variant_from_name(variant).knobs;
+  return knobs.schedule == gpu::sm90::Schedule::kBalanced ? variant + way : variant;
 }
 
 class VerifyGpu : public VerifyBackend {
@@ -98,15 +98,18 @@ class VerifyGpu : public VerifyBackend {
   Backend backend() const override { return Backend::kGpu; }
   std::vector<std::string> variants(bool) const override { return engine_.variants(); }
   std::string choice(const Problem& problem) const override {
-    return gpu::name(gpu::choose(problem, gpu::token_count(problem), engine_.state().limits));
+    return gpu::sm90::name(
+        gpu::sm90::choose(problem, gpu::sm90::token_count(problem), engine_.state().limits));
   }
-  void check_variant(const std::string& variant) const override { gpu::variant_from_name(variant); }
+  void check_variant(const std::string& variant) const override {
+    gpu::sm90::variant_from_name(variant);
+  }
 
   std::vector<Runner> runners(const Problem& problem, InputFamily family,
                               const std::string& variant) const override {
     std::vector<Runner> runners;
     for (const char* way : {kHostSizes, kDeviceSizes}) {
-      if (way == kDeviceSizes && gpu::token_count(problem) == 0) continue;
+      if (way == kDeviceSizes && gpu::sm90::token_count(problem) == 0) continue;
       runners.push_back(
           {.variant = variant, .way = way, .twin_set = twin_set(family, variant, way)});
     }

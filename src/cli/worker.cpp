@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "cli/commands.hpp"
-#include "referee/job.hpp"
-#include "referee/launcher.hpp"
+#include "referee/sandbox/job.hpp"
+#include "referee/sandbox/launcher.hpp"
 
 namespace thresher::cli {
 

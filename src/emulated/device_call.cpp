@@ -45,7 +45,7 @@ DeviceCall::DeviceCall(const Problem& problem, Operands operands, const CallLayo
     : problem_(problem) {
   const std::span<const Group> groups(problem.groups);
   THRESHER_ASSERT(operands.size() == groups.size());
-  std::vector<gpu::GroupEntry> entries(groups.size());
+  std::vector<gpu::sm90::GroupEntry> entries(groups.size());
   std::vector<gpu::u32> counts;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     entries[g].n = static_cast<gpu::u32>(groups[g].n);
@@ -58,9 +58,9 @@ DeviceCall::DeviceCall(const Problem& problem, Operands operands, const CallLayo
              std::span(entries).subspan(g, step));
   }
   add_weights(operands, entries);
-  table_.entries = upload(std::span<const gpu::GroupEntry>(entries), "groups");
+  table_.entries = upload(std::span<const gpu::sm90::GroupEntry>(entries), "groups");
   table_.token_counts = upload(std::span<const gpu::u32>(counts), "token counts");
-  table_.token_limit = static_cast<gpu::u32>(gpu::token_count(problem) + layout.tokens_spare);
+  table_.token_limit = static_cast<gpu::u32>(gpu::sm90::token_count(problem) + layout.tokens_spare);
   table_.rows_follow = layout.rows_follow ? 1 : 0;
 }
 
@@ -77,7 +77,7 @@ const T* DeviceCall::upload(std::span<const T> values, const char* name) {
 }
 
 void DeviceCall::add_rows(Operands operands, std::span<const Group> groups,
-                          std::span<gpu::GroupEntry> entries) {
+                          std::span<gpu::sm90::GroupEntry> entries) {
   std::vector<std::uint8_t> values;
   std::vector<std::uint8_t> scales;
   std::int64_t row_count = 0;
@@ -101,7 +101,7 @@ void DeviceCall::add_rows(Operands operands, std::span<const Group> groups,
   const std::uint8_t* values_at = upload(std::span<const std::uint8_t>(values), "activations");
   const std::uint8_t* scales_at =
       upload(std::span<const std::uint8_t>(scales), "activation scales");
-  for (gpu::GroupEntry& entry : entries) {
+  for (gpu::sm90::GroupEntry& entry : entries) {
     entry.activations = as_address(values_at);
     entry.activation_scales = as_address(scales_at);
     entry.c = as_address(operands.front().c);
@@ -109,7 +109,7 @@ void DeviceCall::add_rows(Operands operands, std::span<const Group> groups,
   }
 }
 
-void DeviceCall::add_weights(Operands operands, std::span<gpu::GroupEntry> entries) {
+void DeviceCall::add_weights(Operands operands, std::span<gpu::sm90::GroupEntry> entries) {
   for (std::size_t g = 0; g < entries.size(); ++g) {
     if (problem_.groups[g].m == 0) continue;
     const HostOperands& group = operands[g];
@@ -117,12 +117,14 @@ void DeviceCall::add_weights(Operands operands, std::span<gpu::GroupEntry> entri
     const double a_scale = problem_.activations == Activations::kNvfp4 ? group.a.global_scale : 1.0;
     entries[g].weights =
         as_address(upload(std::span<const std::uint8_t>(weights.bytes), "packed weights"));
-    entries[g].factor = gpu::split_factor(a_scale * group.alpha * weights.global_scale);
-    entries[g].factor_up = gpu::split_factor(a_scale * group.alpha_up * weights.global_scale_up);
+    entries[g].factor = gpu::sm90::split_factor(a_scale * group.alpha * weights.global_scale);
+    entries[g].factor_up =
+        gpu::sm90::split_factor(a_scale * group.alpha_up * weights.global_scale_up);
   }
 }
 
-void DeviceCall::run(const gpu::GemmPlan& plan, const KernelSet& kernels, std::uint64_t seed) {
+void DeviceCall::run(const gpu::sm90::GemmPlan& plan, const KernelSet& kernels,
+                     std::uint64_t seed) {
   const auto release = [this](std::uint8_t* address) { memory_.release(address); };
   const std::unique_ptr<std::uint8_t, decltype(release)> workspace(
       static_cast<std::uint8_t*>(memory_.allocate(plan.workspace.bytes, "workspace")), release);
@@ -135,11 +137,11 @@ void DeviceCall::run(const gpu::GemmPlan& plan, const KernelSet& kernels, std::u
   }
 }
 
-void DeviceCall::run_launches(const gpu::GemmPlan& plan, const KernelSet& kernels,
+void DeviceCall::run_launches(const gpu::sm90::GemmPlan& plan, const KernelSet& kernels,
                               std::uint8_t* workspace, std::uint64_t seed) {
   const auto group_count = static_cast<std::uint32_t>(problem_.groups.size());
   if (plan.images) {
-    const gpu::ImageArgs images = gpu::image_args(plan, table_, group_count, workspace);
+    const gpu::sm90::ImageArgs images = gpu::sm90::image_args(plan, table_, group_count, workspace);
     const KernelSet::Images image_kernel = kernels.images(plan.images->config);
     in_launch("prologue",
               {.block_count = plan.images->block_count,
@@ -149,8 +151,8 @@ void DeviceCall::run_launches(const gpu::GemmPlan& plan, const KernelSet& kernel
               [&] { image_kernel(images); });
   }
   for (std::size_t i = 0; i < plan.launches.size(); ++i) {
-    const gpu::GemmLaunch& launch = plan.launches[i];
-    const gpu::GemmArgs args = gpu::gemm_args(plan, launch, table_, workspace);
+    const gpu::sm90::GemmLaunch& launch = plan.launches[i];
+    const gpu::sm90::GemmArgs args = gpu::sm90::gemm_args(plan, launch, table_, workspace);
     const KernelSet::Gemm kernel = kernels.gemm(launch.kind, launch.config);
     in_launch(fmt::format("GEMM launch {} of {}", i + 1, plan.launches.size()),
               {.block_count = launch.block_count,

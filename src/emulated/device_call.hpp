@@ -12,7 +12,7 @@
 #include "emulated/kernel_set.hpp"
 #include "emulated/packed_weights.hpp"
 #include "emulator/device_memory.hpp"
-#include "gpu/kernels/gemm_plan.hpp"
+#include "gpu/sm90/gemm_plan.hpp"
 
 namespace thresher::emulated {
 
@@ -35,7 +35,7 @@ struct CallLayout {
 
 // Few SMs: then blocks walk over several tiles even of a small problem, as on a device with many
 // groups.
-inline constexpr gpu::DeviceLimits kFewSms{.sm_count = 3};
+inline constexpr gpu::sm90::DeviceLimits kFewSms{.sm_count = 3};
 
 class DeviceCall {
  public:
@@ -45,7 +45,7 @@ class DeviceCall {
 
   // Runs the prologue and all launches of the plan, one after the other. `seed` chooses the order
   // of events in them. Throws Error saying what a kernel did wrong, and in which launch.
-  void run(const gpu::GemmPlan& plan, const KernelSet& kernels, std::uint64_t seed);
+  void run(const gpu::sm90::GemmPlan& plan, const KernelSet& kernels, std::uint64_t seed);
 
   std::int64_t token_limit() const { return table_.token_limit; }
 
@@ -57,15 +57,15 @@ class DeviceCall {
   const T* upload(std::span<const T> values, const char* name);
   // Of groups whose rows follow each other.
   void add_rows(Operands operands, std::span<const Group> groups,
-                std::span<gpu::GroupEntry> entries);
-  void add_weights(Operands operands, std::span<gpu::GroupEntry> entries);
-  void run_launches(const gpu::GemmPlan& plan, const KernelSet& kernels, std::uint8_t* workspace,
-                    std::uint64_t seed);
+                std::span<gpu::sm90::GroupEntry> entries);
+  void add_weights(Operands operands, std::span<gpu::sm90::GroupEntry> entries);
+  void run_launches(const gpu::sm90::GemmPlan& plan, const KernelSet& kernels,
+                    std::uint8_t* workspace, std::uint64_t seed);
 
   Problem problem_;
   std::vector<Storage> uploads_;
   emulator::DeviceMemory memory_;
-  gpu::GroupTable table_;
+  gpu::sm90::GroupTable table_;
 };
 
 }  // namespace thresher::emulated

@@ -6,18 +6,18 @@
 #include <utility>
 
 #include "emulated/named_kernels.hpp"
-#include "gpu/kernels/plan_extents.hpp"
-#include "gpu/variant.hpp"
+#include "gpu/sm90/plan_extents.hpp"
+#include "gpu/sm90/variant.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::emulated {
 namespace {
 
-gpu::GemmPlan plan_of(const gpu::Variant& variant, const Problem& problem,
-                      const gpu::DeviceLimits& limits) {
-  return gpu::make_plan(
+gpu::sm90::GemmPlan plan_of(const gpu::sm90::Variant& variant, const Problem& problem,
+                            const gpu::sm90::DeviceLimits& limits) {
+  return gpu::sm90::make_plan(
       variant.knobs,
-      {.problem = problem, .token_limit = gpu::token_count(problem), .limits = limits});
+      {.problem = problem, .token_limit = gpu::sm90::token_count(problem), .limits = limits});
 }
 
 // The same problem with the types for which every named variant has kernels.
@@ -38,11 +38,11 @@ std::string unusual_types(const Problem& problem) {
 
 // Empty: all kernels are there. Shared memory depends on the output's type, so a variant that runs
 // the problem may have no plan for it in fp16, and then has no kernels either.
-std::string why_no_kernels(const gpu::Variant& variant, const Problem& problem,
-                           const gpu::DeviceLimits& limits) {
+std::string why_no_kernels(const gpu::sm90::Variant& variant, const Problem& problem,
+                           const gpu::sm90::DeviceLimits& limits) {
   if (named_kernels().has(plan_of(variant, problem, limits))) return {};
   const Problem usual = in_fp16(problem);
-  if (gpu::supports(variant, usual, limits).ok &&
+  if (gpu::sm90::supports(variant, usual, limits).ok &&
       named_kernels().has(plan_of(variant, usual, limits))) {
     return fmt::format("the emulator has no kernel for {} of this variant; use the default variant",
                        unusual_types(problem));
@@ -50,9 +50,9 @@ std::string why_no_kernels(const gpu::Variant& variant, const Problem& problem,
   return "the emulator has no kernel for this variant; use one that 'thresher variants' names";
 }
 
-Support supports(const gpu::Variant& variant, const Problem& problem,
-                 const gpu::DeviceLimits& limits) {
-  const Support support = gpu::supports(variant, problem, limits);
+Support supports(const gpu::sm90::Variant& variant, const Problem& problem,
+                 const gpu::sm90::DeviceLimits& limits) {
+  const Support support = gpu::sm90::supports(variant, problem, limits);
   if (!support.ok) return support;
   std::string why = why_no_kernels(variant, problem, limits);
   return {.ok = why.empty(), .why_not = std::move(why)};
@@ -67,9 +67,9 @@ const char* find_misfit(const Problem& problem, const Group& group, const HostOp
   }
   if (!nvfp4 && operands.a16 == nullptr) return "a16 is null";
   if (operands.weights == nullptr) return "weights is null";
-  const gpu::WeightTiles& tiles = operands.weights->tiles;
+  const gpu::sm90::WeightTiles& tiles = operands.weights->tiles;
   if (tiles.op != problem.op) return "weights were packed for another operation";
-  if (tiles.operand != gpu::operand_of(problem.activations)) {
+  if (tiles.operand != gpu::sm90::operand_of(problem.activations)) {
     return "weights were packed for other activations";
   }
   if (tiles.n != group.n || tiles.k_elements != group.k) return "weights have another shape";
@@ -99,19 +99,20 @@ void check_operands(const Problem& problem, std::span<const HostOperands> operan
 
 std::vector<std::string> EmulatedEngine::variants() const {
   std::vector<std::string> names;
-  for (const gpu::Variant& variant : gpu::named_variants()) names.push_back(name(variant));
+  for (const gpu::sm90::Variant& variant : gpu::sm90::named_variants())
+    names.push_back(name(variant));
   return names;
 }
 
 Support EmulatedEngine::supports(const Problem& problem, std::string_view variant) const {
   check(problem);
-  return emulated::supports(gpu::variant_from_name(variant), problem, limits_);
+  return emulated::supports(gpu::sm90::variant_from_name(variant), problem, limits_);
 }
 
 void EmulatedEngine::run(const Problem& problem, std::string_view variant,
                          std::span<const HostOperands> operands, std::uint64_t seed) const {
   check(problem);
-  const gpu::Variant chosen = gpu::variant_from_name(variant);
+  const gpu::sm90::Variant chosen = gpu::sm90::variant_from_name(variant);
   const Support support = emulated::supports(chosen, problem, limits_);
   if (!support.ok) {
     throw Error(fmt::format("variant '{}' cannot run problem '{}': {}", variant, problem.name,

@@ -25,10 +25,10 @@ namespace thresher::emulated {
 
 class EmulatedEngine {
  public:
-  // The device to plan for; gpu::DeviceLimits{} is an H200.
-  explicit EmulatedEngine(const gpu::DeviceLimits& limits = kFewSms) : limits_(limits) {}
+  // The device to plan for; gpu::sm90::DeviceLimits{} is an H200.
+  explicit EmulatedEngine(const gpu::sm90::DeviceLimits& limits = kFewSms) : limits_(limits) {}
 
-  // Those of gpu::named_variants().
+  // Those of gpu::sm90::named_variants().
   std::vector<std::string> variants() const;
 
   // Whether the variant could run the problem on the device, and has its kernels here. Throws Error
@@ -41,7 +41,7 @@ class EmulatedEngine {
            std::uint64_t seed) const;
 
  private:
-  gpu::DeviceLimits limits_;
+  gpu::sm90::DeviceLimits limits_;
 };
 
 }  // namespace thresher::emulated

@@ -4,38 +4,40 @@
 #pragma once
 
 #include "emulated/kernel_set.hpp"
-#include "gpu/kernels/activation_images.cuh"
-#include "gpu/kernels/gemm.cuh"
-#include "gpu/kernels/plain_gemm.cuh"
-#include "gpu/kernels/plan_extents.hpp"
+#include "gpu/sm90/kernels/activation_images.cuh"
+#include "gpu/sm90/kernels/gemm.cuh"
+#include "gpu/sm90/kernels/plain_gemm.cuh"
+#include "gpu/sm90/plan_extents.hpp"
 
 namespace thresher::emulated {
 
-template <gpu::GemmKind kKind, gpu::GemmConfig kConfig>
+template <gpu::sm90::GemmKind kKind, gpu::sm90::GemmConfig kConfig>
 void add_gemm(KernelSet& kernels) {
-  if constexpr (kKind == gpu::GemmKind::kPlain) {
-    kernels.add(kKind, kConfig, gpu::plain_gemm_kernel<kConfig>);
+  if constexpr (kKind == gpu::sm90::GemmKind::kPlain) {
+    kernels.add(kKind, kConfig, gpu::sm90::plain_gemm_kernel<kConfig>);
   } else {
-    kernels.add(kKind, kConfig, gpu::gemm_kernel<kConfig>);
+    kernels.add(kKind, kConfig, gpu::sm90::gemm_kernel<kConfig>);
   }
 }
 
-template <gpu::GemmKnobs kKnobs, Op kOp, gpu::ActivationType kActivations, gpu::OutputType kOutput>
+template <gpu::sm90::GemmKnobs kKnobs, Op kOp, gpu::sm90::ActivationType kActivations,
+          gpu::sm90::OutputType kOutput>
 void add_kernels(KernelSet& kernels) {
-  constexpr auto kConfigOf = [](gpu::Product product) {
-    return gpu::config_of(kKnobs, product, kActivations, kOutput);
+  constexpr auto kConfigOf = [](gpu::sm90::Product product) {
+    return gpu::sm90::config_of(kKnobs, product, kActivations, kOutput);
   };
-  if constexpr (kKnobs.prologue == gpu::Prologue::kKernel) {
-    constexpr gpu::ImageConfig kImages{.activations = kActivations, .cut = gpu::token_cut(kKnobs)};
-    kernels.add(kImages, gpu::image_kernel<kImages>);
+  if constexpr (kKnobs.prologue == gpu::sm90::Prologue::kKernel) {
+    constexpr gpu::sm90::ImageConfig kImages{.activations = kActivations,
+                                             .cut = gpu::sm90::token_cut(kKnobs)};
+    kernels.add(kImages, gpu::sm90::image_kernel<kImages>);
   }
   if constexpr (kOp == Op::kGemm) {
-    add_gemm<kKnobs.kind, kConfigOf(gpu::Product::kGemm)>(kernels);
-  } else if constexpr (kKnobs.dual == gpu::Dual::kFused) {
-    add_gemm<kKnobs.kind, kConfigOf(gpu::Product::kDual)>(kernels);
+    add_gemm<kKnobs.kind, kConfigOf(gpu::sm90::Product::kGemm)>(kernels);
+  } else if constexpr (kKnobs.dual == gpu::sm90::Dual::kFused) {
+    add_gemm<kKnobs.kind, kConfigOf(gpu::sm90::Product::kDual)>(kernels);
   } else {
-    add_gemm<kKnobs.kind, kConfigOf(gpu::Product::kGatePass)>(kernels);
-    add_gemm<kKnobs.kind, kConfigOf(gpu::Product::kUpPass)>(kernels);
+    add_gemm<kKnobs.kind, kConfigOf(gpu::sm90::Product::kGatePass)>(kernels);
+    add_gemm<kKnobs.kind, kConfigOf(gpu::sm90::Product::kUpPass)>(kernels);
   }
 }
 

@@ -8,42 +8,43 @@
 namespace thresher::emulated {
 
 // Settings of the knobs share kernels, and the first to come brings them.
-void KernelSet::add(gpu::GemmKind kind, const gpu::GemmConfig& config, Gemm kernel) {
+void KernelSet::add(gpu::sm90::GemmKind kind, const gpu::sm90::GemmConfig& config, Gemm kernel) {
   if (find(kind, config) == nullptr) gemms_.push_back({kind, config, kernel});
 }
 
-void KernelSet::add(const gpu::ImageConfig& config, Images kernel) {
+void KernelSet::add(const gpu::sm90::ImageConfig& config, Images kernel) {
   if (find(config) == nullptr) images_.push_back({config, kernel});
 }
 
-const KernelSet::GemmEntry* KernelSet::find(gpu::GemmKind kind,
-                                            const gpu::GemmConfig& config) const {
+const KernelSet::GemmEntry* KernelSet::find(gpu::sm90::GemmKind kind,
+                                            const gpu::sm90::GemmConfig& config) const {
   const auto found = std::find_if(gemms_.begin(), gemms_.end(), [&](const GemmEntry& entry) {
     return entry.kind == kind && entry.config == config;
   });
   return found == gemms_.end() ? nullptr : &*found;
 }
 
-const KernelSet::ImagesEntry* KernelSet::find(const gpu::ImageConfig& config) const {
+const KernelSet::ImagesEntry* KernelSet::find(const gpu::sm90::ImageConfig& config) const {
   const auto found = std::find_if(images_.begin(), images_.end(),
                                   [&](const ImagesEntry& entry) { return entry.config == config; });
   return found == images_.end() ? nullptr : &*found;
 }
 
-bool KernelSet::has(const gpu::GemmPlan& plan) const {
+bool KernelSet::has(const gpu::sm90::GemmPlan& plan) const {
   return (!plan.images || find(plan.images->config) != nullptr) &&
          std::all_of(plan.launches.begin(), plan.launches.end(), [&](const auto& launch) {
            return find(launch.kind, launch.config) != nullptr;
          });
 }
 
-KernelSet::Gemm KernelSet::gemm(gpu::GemmKind kind, const gpu::GemmConfig& config) const {
+KernelSet::Gemm KernelSet::gemm(gpu::sm90::GemmKind kind,
+                                const gpu::sm90::GemmConfig& config) const {
   const GemmEntry* entry = find(kind, config);
   if (entry == nullptr) throw Error("the plan's GEMM kernel is not instantiated for the emulator");
   return entry->kernel;
 }
 
-KernelSet::Images KernelSet::images(const gpu::ImageConfig& config) const {
+KernelSet::Images KernelSet::images(const gpu::sm90::ImageConfig& config) const {
   const ImagesEntry* entry = find(config);
   if (entry == nullptr) throw Error("the plan's prologue is not instantiated for the emulator");
   return entry->kernel;

@@ -8,31 +8,34 @@
 
 namespace thresher::emulated {
 
-template <gpu::GemmKnobs kKnobs, gpu::ActivationType kActivations, gpu::OutputType kOutput>
+template <gpu::sm90::GemmKnobs kKnobs, gpu::sm90::ActivationType kActivations,
+          gpu::sm90::OutputType kOutput>
 void add_both_operations(KernelSet& kernels) {
   add_kernels<kKnobs, Op::kGemm, kActivations, kOutput>(kernels);
   add_kernels<kKnobs, Op::kDual, kActivations, kOutput>(kernels);
 }
 
 // NVFP4 becomes fp16 in the prologue, so both are multiplied by the same kernels.
-template <gpu::GemmKnobs kKnobs>
+template <gpu::sm90::GemmKnobs kKnobs>
 void add_fp16_output(KernelSet& kernels) {
-  add_both_operations<kKnobs, gpu::ActivationType::kNvfp4, gpu::OutputType::kFp16>(kernels);
-  add_both_operations<kKnobs, gpu::ActivationType::kFp16, gpu::OutputType::kFp16>(kernels);
+  add_both_operations<kKnobs, gpu::sm90::ActivationType::kNvfp4, gpu::sm90::OutputType::kFp16>(
+      kernels);
+  add_both_operations<kKnobs, gpu::sm90::ActivationType::kFp16, gpu::sm90::OutputType::kFp16>(
+      kernels);
 }
 
-template <gpu::GemmKnobs kKnobs, gpu::OutputType kOutput>
+template <gpu::sm90::GemmKnobs kKnobs, gpu::sm90::OutputType kOutput>
 void add_every_activation(KernelSet& kernels) {
-  add_both_operations<kKnobs, gpu::ActivationType::kNvfp4, kOutput>(kernels);
-  add_both_operations<kKnobs, gpu::ActivationType::kFp16, kOutput>(kernels);
-  add_both_operations<kKnobs, gpu::ActivationType::kBf16, kOutput>(kernels);
+  add_both_operations<kKnobs, gpu::sm90::ActivationType::kNvfp4, kOutput>(kernels);
+  add_both_operations<kKnobs, gpu::sm90::ActivationType::kFp16, kOutput>(kernels);
+  add_both_operations<kKnobs, gpu::sm90::ActivationType::kBf16, kOutput>(kernels);
 }
 
-template <gpu::GemmKnobs kKnobs>
+template <gpu::sm90::GemmKnobs kKnobs>
 void add_every_type(KernelSet& kernels) {
-  add_every_activation<kKnobs, gpu::OutputType::kFp16>(kernels);
-  add_every_activation<kKnobs, gpu::OutputType::kBf16>(kernels);
-  add_every_activation<kKnobs, gpu::OutputType::kFp32>(kernels);
+  add_every_activation<kKnobs, gpu::sm90::OutputType::kFp16>(kernels);
+  add_every_activation<kKnobs, gpu::sm90::OutputType::kBf16>(kernels);
+  add_every_activation<kKnobs, gpu::sm90::OutputType::kFp32>(kernels);
 }
 
 }  // namespace thresher::emulated

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of gpu::named_variants(), and of the baseline gpu::plain_variant(), for both
-// operations: every named variant writes fp16 from NVFP4 and fp16 activations; the default and the
-// one for few tokens write every type from every type.
+// The kernels of gpu::sm90::named_variants(), and of the baseline gpu::sm90::plain_variant(), for
+// both operations: every named variant writes fp16 from NVFP4 and fp16 activations; the default and
+// the one for few tokens write every type from every type.
 //
 // Each named_kernels_*.cpp adds those of some variants, so that they compile side by side.
 #pragma once

@@ -19,7 +19,7 @@
 #include "emulator/meeting.hpp"
 #include "emulator/operation.hpp"
 #include "emulator/shared_memory.hpp"
-#include "gpu/hw/emulated_mma.hpp"
+#include "gpu/hw/sm90/emulated_mma.hpp"
 
 namespace thresher::emulator {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "referee/verdict.hpp"
+#include "referee/statistics/verdict.hpp"
 
 namespace thresher::referee {
 

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <future>
 
-#include "referee/arm.hpp"
-#include "referee/cases.hpp"
-#include "referee/gpu_arm.hpp"
-#include "referee/values.hpp"
+#include "referee/stage/cases.hpp"
+#include "referee/stage/values.hpp"
+#include "referee/timing/arm.hpp"
+#include "referee/timing/gpu_arm.hpp"
 
 namespace thresher::referee {
 namespace {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "gemm/suite.hpp"
-#include "referee/contestant_process.hpp"
-#include "referee/referee_gpu.hpp"
+#include "referee/timing/contestant_process.hpp"
+#include "referee/timing/referee_gpu.hpp"
 
 namespace thresher::referee {
 

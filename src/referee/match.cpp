@@ -11,12 +11,12 @@
 
 #include "cpu/features.hpp"
 #include "gemm/random.hpp"
-#include "referee/build.hpp"
+#include "referee/contestant/build.hpp"
 #include "referee/gates.hpp"
-#include "referee/light.hpp"
 #include "referee/referee.hpp"
-#include "referee/rounds.hpp"
-#include "referee/scratch.hpp"
+#include "referee/sandbox/scratch.hpp"
+#include "referee/timing/light.hpp"
+#include "referee/timing/rounds.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher {

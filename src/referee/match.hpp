@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "gemm/suite.hpp"
-#include "referee/analysis.hpp"
-#include "referee/contestant.hpp"
-#include "referee/samples.hpp"
-#include "referee/verdict.hpp"
+#include "referee/contestant/contestant.hpp"
+#include "referee/statistics/analysis.hpp"
+#include "referee/statistics/samples.hpp"
+#include "referee/statistics/verdict.hpp"
 #include "thresher/gpu.hpp"
 
 namespace thresher {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "tank/ledger.hpp"
+#include "tank/ledger/ledger.hpp"
 
 namespace thresher {
 

@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "referee/json.hpp"
-#include "referee/round_values.hpp"
+#include "referee/statistics/json.hpp"
+#include "referee/statistics/round_values.hpp"
 #include "report/values.hpp"
 #include "thresher/error.hpp"
 

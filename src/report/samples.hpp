@@ -3,7 +3,7 @@
 #pragma once
 
 #include "report/page.hpp"
-#include "tank/ledger.hpp"
+#include "tank/ledger/ledger.hpp"
 
 namespace thresher::report {
 

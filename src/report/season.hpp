@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tank/ledger.hpp"
+#include "tank/ledger/ledger.hpp"
 
 namespace thresher::report {
 

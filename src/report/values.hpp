@@ -10,7 +10,7 @@
 #include <string>
 
 #include "report/html.hpp"
-#include "tank/ledger.hpp"
+#include "tank/ledger/ledger.hpp"
 
 namespace thresher::report {
 

@@ -3,7 +3,7 @@
 
 #include "cpu/plan.hpp"
 #include "cpu/variant.hpp"
-#include "gpu/variant.hpp"
+#include "gpu/sm90/variant.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher {
@@ -12,29 +12,32 @@ namespace {
 // Calls `visitor` with the variant itself, of the type that its backend has.
 template <typename Visitor>
 auto visit_variant(std::string_view variant, Visitor visitor) {
-  if (backend_of_variant(variant) == Backend::kGpu) return visitor(gpu::variant_from_name(variant));
+  if (backend_of_variant(variant) == Backend::kGpu)
+    return visitor(gpu::sm90::variant_from_name(variant));
   return visitor(cpu::variant_from_name(variant));
 }
 
 std::string_view isa_of(const cpu::Variant& variant) { return to_string(variant.isa); }
-std::string_view isa_of(const gpu::Variant&) {
-  return gpu::kVariantHead.substr(gpu::kVariantHead.find('_') + 1);
+std::string_view isa_of(const gpu::sm90::Variant&) {
+  return gpu::sm90::kVariantHead.substr(gpu::sm90::kVariantHead.find('_') + 1);
 }
 
 Support supports_here(const cpu::Variant& variant, const Problem& problem, const Machine& machine) {
   return cpu::supports(variant, problem, machine.thread_count);
 }
-Support supports_here(const gpu::Variant& variant, const Problem& problem, const Machine& machine) {
-  return gpu::supports(variant, problem, machine.limits);
+Support supports_here(const gpu::sm90::Variant& variant, const Problem& problem,
+                      const Machine& machine) {
+  return gpu::sm90::supports(variant, problem, machine.limits);
 }
 
 std::size_t workspace_of(const cpu::Variant& variant, const Problem& problem,
                          const Machine& machine) {
   return cpu::make_plan(problem, variant, machine.thread_count).workspace_bytes;
 }
-std::size_t workspace_of(const gpu::Variant& variant, const Problem& problem,
+std::size_t workspace_of(const gpu::sm90::Variant& variant, const Problem& problem,
                          const Machine& machine) {
-  return gpu::make_plan(variant.knobs, {problem, gpu::token_count(problem), machine.limits})
+  return gpu::sm90::make_plan(variant.knobs,
+                              {problem, gpu::sm90::token_count(problem), machine.limits})
       .workspace.bytes;
 }
 
@@ -50,7 +53,7 @@ std::optional<Backend> engine_of(std::string_view backend_word) {
 std::string fault_of_knob(Backend backend, std::string_view knob, std::string_view value) {
   try {
     if (backend == Backend::kGpu) {
-      gpu::with_knob({}, knob, value);
+      gpu::sm90::with_knob({}, knob, value);
     } else {
       cpu::with_knob({}, knob, value);
     }

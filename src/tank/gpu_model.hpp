@@ -4,13 +4,13 @@
 // SMs, stages and roles are outside it.
 #pragma once
 
-#include "gpu/variant.hpp"
+#include "gpu/sm90/variant.hpp"
 #include "tank/machine_model.hpp"
 
 namespace thresher {
 
 // `variant` must support `problem` on `machine`.
-ModelledRun modelled_gpu_run(const Problem& problem, const gpu::Variant& variant,
+ModelledRun modelled_gpu_run(const Problem& problem, const gpu::sm90::Variant& variant,
                              const Machine& machine);
 
 }  // namespace thresher

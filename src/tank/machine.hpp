@@ -3,14 +3,14 @@
 #pragma once
 
 #include "gemm/speed_of_light.hpp"
-#include "gpu/kernels/gemm_plan.hpp"
+#include "gpu/sm90/gemm_plan.hpp"
 
 namespace thresher {
 
 struct Machine {
-  MachineRates rates;        // of the backend that the season is played on
-  int thread_count = 1;      // of a variant of the CPU
-  gpu::DeviceLimits limits;  // of a variant of the GPU
+  MachineRates rates;              // of the backend that the season is played on
+  int thread_count = 1;            // of a variant of the CPU
+  gpu::sm90::DeviceLimits limits;  // of a variant of the GPU
 };
 
 }  // namespace thresher

@@ -11,7 +11,7 @@ std::optional<ModelledRun> modelled_run(const Problem& problem, std::string_view
                                         const Machine& machine) {
   if (!variant_supports(variant, problem, machine).ok) return std::nullopt;
   if (backend_of_variant(variant) == Backend::kGpu) {
-    return modelled_gpu_run(problem, gpu::variant_from_name(variant), machine);
+    return modelled_gpu_run(problem, gpu::sm90::variant_from_name(variant), machine);
   }
   return modelled_cpu_run(problem, cpu::variant_from_name(variant), machine);
 }

@@ -9,9 +9,9 @@
 
 #include "bench/cublas_handle.hpp"
 #include "bench/fake_cublas.hpp"
-#include "gpu/error_of.hpp"
-#include "gpu/fake_driver.hpp"
-#include "gpu/temporary_folder.hpp"
+#include "gpu/runtime/error_of.hpp"
+#include "gpu/runtime/fake_driver.hpp"
+#include "gpu/runtime/temporary_folder.hpp"
 
 namespace thresher::bench {
 namespace {

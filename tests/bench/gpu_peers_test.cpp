@@ -12,9 +12,9 @@
 #include "emulator/device_memory.hpp"
 #include "emulator/launch.hpp"
 #include "gemm/conformance.hpp"
-#include "gpu/fake_driver.hpp"
-#include "gpu/fake_nvrtc.hpp"
-#include "gpu/graph.hpp"
+#include "gpu/runtime/fake_driver.hpp"
+#include "gpu/runtime/fake_nvrtc.hpp"
+#include "gpu/runtime/graph.hpp"
 
 namespace thresher::bench {
 namespace {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command_line.hpp"
-#include "tank/ledger.hpp"
+#include "tank/ledger/ledger.hpp"
 #include "tank/raw_sqlite.hpp"
 #include "tank/scratch_folder.hpp"
 

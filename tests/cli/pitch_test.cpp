@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command_line.hpp"
-#include "tank/constraint.hpp"
+#include "tank/pitch/constraint.hpp"
 #include "tank/scratch_folder.hpp"
-#include "tank/seeds_season.hpp"
+#include "tank/season/seeds_season.hpp"
 
 namespace thresher::cli {
 namespace {

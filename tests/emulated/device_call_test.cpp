@@ -11,17 +11,19 @@
 namespace thresher::emulated::testing {
 namespace {
 
-constexpr gpu::GemmKnobs kKnobs{.tokens = 16, .split_k = 2, .launches = gpu::Launches::kStreams};
+constexpr gpu::sm90::GemmKnobs kKnobs{
+    .tokens = 16, .split_k = 2, .launches = gpu::sm90::Launches::kStreams};
 
 // Two groups, so two launches, with `kernel` in the place of the GEMM.
 std::string message_of(KernelSet::Gemm kernel) {
   EmulatedScene scene(make_problem({4, 5}, 64, 144));
   const Problem& problem = scene.scene().problem();
-  const gpu::GemmPlan plan =
-      gpu::make_plan(kKnobs, {.problem = problem, .token_limit = 9, .limits = kFewSms});
+  const gpu::sm90::GemmPlan plan =
+      gpu::sm90::make_plan(kKnobs, {.problem = problem, .token_limit = 9, .limits = kFewSms});
   KernelSet kernels;
   kernels.add(plan.launches[0].kind, plan.launches[0].config, kernel);
-  add_kernels<kKnobs, Op::kGemm, gpu::ActivationType::kNvfp4, gpu::OutputType::kFp32>(kernels);
+  add_kernels<kKnobs, Op::kGemm, gpu::sm90::ActivationType::kNvfp4, gpu::sm90::OutputType::kFp32>(
+      kernels);
   DeviceCall call(problem, scene.operands());
   try {
     call.run(plan, kernels, /*seed=*/1);
@@ -36,7 +38,7 @@ void expect_part(const std::string& message, const std::string& part) {
 }
 
 TEST(DeviceCall, Deadlock) {
-  const std::string message = message_of([](const gpu::GemmArgs&) {
+  const std::string message = message_of([](const gpu::sm90::GemmArgs&) {
     if (gpu::hw::thread_index() < 128) gpu::hw::sync_named(1, 256);
   });
   expect_part(message, "GEMM launch 1 of 2: ");
@@ -44,7 +46,7 @@ TEST(DeviceCall, Deadlock) {
 }
 
 TEST(DeviceCall, InputsAreReadOnly) {
-  const std::string message = message_of([](const gpu::GemmArgs& args) {
+  const std::string message = message_of([](const gpu::sm90::GemmArgs& args) {
     if (args.first_group == 0) return;
     gpu::hw::store_global(const_cast<gpu::u32*>(args.table.token_counts), 0u);
   });
@@ -53,7 +55,7 @@ TEST(DeviceCall, InputsAreReadOnly) {
 }
 
 TEST(DeviceCall, NothingBeyondTheLastElementOfC) {
-  const std::string message = message_of([](const gpu::GemmArgs& args) {
+  const std::string message = message_of([](const gpu::sm90::GemmArgs& args) {
     const auto& entry = args.table.entries[0];
     const gpu::u64 end = entry.c + (3 * entry.c_stride_elements + entry.n) * 4;
     gpu::hw::store_global(reinterpret_cast<gpu::u32*>(end), 0u);
@@ -62,7 +64,7 @@ TEST(DeviceCall, NothingBeyondTheLastElementOfC) {
 }
 
 TEST(DeviceCall, CountersMustBeZeroAgain) {
-  EXPECT_EQ(message_of([](const gpu::GemmArgs& args) {
+  EXPECT_EQ(message_of([](const gpu::sm90::GemmArgs& args) {
               if (gpu::hw::thread_index() == 0) gpu::hw::store_global(args.counters, 1u);
             }),
             "the launches leave a counter that is not zero, as the next call needs it to be");
@@ -71,8 +73,8 @@ TEST(DeviceCall, CountersMustBeZeroAgain) {
 TEST(DeviceCall, KernelsThatAreNotThere) {
   EmulatedScene scene(make_problem({4}, 64, 64));
   const Problem& problem = scene.scene().problem();
-  const gpu::GemmPlan plan =
-      gpu::make_plan(kKnobs, {.problem = problem, .token_limit = 4, .limits = kFewSms});
+  const gpu::sm90::GemmPlan plan =
+      gpu::sm90::make_plan(kKnobs, {.problem = problem, .token_limit = 4, .limits = kFewSms});
   DeviceCall call(problem, scene.operands());
   EXPECT_FALSE(KernelSet().has(plan));
   EXPECT_THROW(call.run(plan, KernelSet(), 1), Error);

@@ -6,14 +6,14 @@
 #include <cctype>
 
 #include "emulated/emulated_scene.hpp"
-#include "gpu/variant.hpp"
+#include "gpu/sm90/variant.hpp"
 
 namespace thresher::emulated::testing {
 namespace {
 
-std::vector<gpu::Variant> variants_with_kernels() {
-  std::vector<gpu::Variant> variants = gpu::named_variants();
-  variants.push_back(gpu::plain_variant());
+std::vector<gpu::sm90::Variant> variants_with_kernels() {
+  std::vector<gpu::sm90::Variant> variants = gpu::sm90::named_variants();
+  variants.push_back(gpu::sm90::plain_variant());
   return variants;
 }
 
@@ -23,16 +23,16 @@ Problem ragged(Op op, Activations activations, Output output = Output::kFp16) {
   return make_problem({5, 0, 70, 17}, 130, 144, op, activations, output);
 }
 
-class NamedVariant : public ::testing::TestWithParam<gpu::Variant> {};
+class NamedVariant : public ::testing::TestWithParam<gpu::sm90::Variant> {};
 
 TEST_P(NamedVariant, HasItsKernels) {
-  for (const gpu::DeviceLimits& limits : {kFewSms, gpu::DeviceLimits{}}) {
+  for (const gpu::sm90::DeviceLimits& limits : {kFewSms, gpu::sm90::DeviceLimits{}}) {
     const EmulatedEngine engine(limits);
     int supported_count = 0;
     for (const Op op : {Op::kGemm, Op::kDual}) {
       for (const Activations activations : {Activations::kNvfp4, Activations::kFp16}) {
         const Problem problem = ragged(op, activations);
-        const Support on_device = gpu::supports(GetParam(), problem, limits);
+        const Support on_device = gpu::sm90::supports(GetParam(), problem, limits);
         const Support here = engine.supports(problem, name(GetParam()));
         EXPECT_EQ(here.why_not, on_device.why_not) << to_string(op);
         supported_count += here.ok ? 1 : 0;
@@ -59,7 +59,7 @@ TEST_P(NamedVariant, AgreesWithTheOracle) {
   }
 }
 
-std::string test_name(const ::testing::TestParamInfo<gpu::Variant>& info) {
+std::string test_name(const ::testing::TestParamInfo<gpu::sm90::Variant>& info) {
   std::string text = name(info.param);
   for (char& c : text) {
     if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "assert.hpp"
-#include "referee/cuda_expression.hpp"
-#include "referee/cuda_launches.hpp"
+#include "referee/contestant/cuda_expression.hpp"
+#include "referee/contestant/cuda_launches.hpp"
 #include "thresher/error.hpp"
 
 namespace {

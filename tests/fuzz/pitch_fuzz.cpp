@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "assert.hpp"
-#include "tank/constraint.hpp"
-#include "tank/pitch.hpp"
+#include "tank/pitch/constraint.hpp"
+#include "tank/pitch/pitch.hpp"
 #include "thresher/error.hpp"
 
 namespace {

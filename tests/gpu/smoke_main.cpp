@@ -17,11 +17,11 @@
 #include <string>
 #include <vector>
 
-#include "gpu/cubin_cache.hpp"
-#include "gpu/device_report.hpp"
-#include "gpu/graph.hpp"
-#include "gpu/memory.hpp"
-#include "gpu/module.hpp"
+#include "gpu/runtime/cubin_cache.hpp"
+#include "gpu/runtime/device_report.hpp"
+#include "gpu/runtime/graph.hpp"
+#include "gpu/runtime/memory.hpp"
+#include "gpu/runtime/module.hpp"
 
 namespace thresher::gpu {
 namespace {

@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "gpu/nvrtc.hpp"
+#include "gpu/runtime/nvrtc.hpp"
 #include "quick_match.hpp"
 #include "referee/fault.hpp"
 #include "thresher/error.hpp"

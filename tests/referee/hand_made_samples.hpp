@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-#include "referee/samples.hpp"
+#include "referee/statistics/samples.hpp"
 
 namespace thresher::referee {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "referee/analysis.hpp"
-#include "referee/json.hpp"
-#include "tank/ledger.hpp"
+#include "referee/statistics/analysis.hpp"
+#include "referee/statistics/json.hpp"
+#include "tank/ledger/ledger.hpp"
 
 namespace thresher::testing {
 

@@ -6,7 +6,7 @@
 
 #include "report/report.hpp"
 #include "report/sample_ledger.hpp"
-#include "tank/export.hpp"
+#include "tank/ledger/export.hpp"
 
 int main(int argc, char** argv) {
   if (argc != 2) {

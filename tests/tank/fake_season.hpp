@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "digest/sha256.hpp"
-#include "tank/season.hpp"
+#include "tank/season/season.hpp"
 
 namespace thresher::testing {
 

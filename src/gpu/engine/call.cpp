@@ -8,7 +8,7 @@
 
 #include "gemm/factor.hpp"
 #include "gpu/engine/state.hpp"
-#include "gpu/kernels/plan_extents.hpp"
+#include "gpu/sm90/plan_extents.hpp"
 
 namespace thresher {
 namespace {
@@ -34,7 +34,7 @@ void check_weights(std::size_t index, const Problem& problem, const GpuWeights* 
     fail(index, fmt::format("weights were packed for {} but the problem is {}",
                             to_string(weights->op()), to_string(problem.op)));
   }
-  if (weights->state().tiles.operand != gpu::operand_of(problem.activations)) {
+  if (weights->state().tiles.operand != gpu::sm90::operand_of(problem.activations)) {
     fail(index, fmt::format("weights were packed for {} activations but the problem has {}: say so "
                             "when you pack them",
                             problem.activations == Activations::kBf16 ? "nvfp4 or fp16" : "bf16",
@@ -46,10 +46,11 @@ void check_weights(std::size_t index, const Problem& problem, const GpuWeights* 
 }
 
 // One group's line of the table. `rows_max` bounds its tokens; with none only n and k matter.
-gpu::GroupEntry entry_of(std::size_t index, const Problem& problem,
-                         const GpuGroupOperands& operands, std::int64_t rows_max) {
+gpu::sm90::GroupEntry entry_of(std::size_t index, const Problem& problem,
+                               const GpuGroupOperands& operands, std::int64_t rows_max) {
   const Group& group = problem.groups[index];
-  gpu::GroupEntry entry{.n = static_cast<gpu::u32>(group.n), .k = static_cast<gpu::u32>(group.k)};
+  gpu::sm90::GroupEntry entry{.n = static_cast<gpu::u32>(group.n),
+                              .k = static_cast<gpu::u32>(group.k)};
   if (rows_max == 0) return entry;
   check_weights(index, problem, operands.weights);
   const bool nvfp4 = problem.activations == Activations::kNvfp4;
@@ -87,8 +88,8 @@ gpu::GroupEntry entry_of(std::size_t index, const Problem& problem,
   entry.activations = address(nvfp4 ? operands.a_codes : operands.a16);
   entry.activation_scales = nvfp4 ? address(operands.a_scales) : 0;
   entry.c_stride_elements = static_cast<gpu::u64>(stride);
-  entry.factor = gpu::split_factor(factor);
-  if (problem.op == Op::kDual) entry.factor_up = gpu::split_factor(factor_up);
+  entry.factor = gpu::sm90::split_factor(factor);
+  if (problem.op == Op::kDual) entry.factor_up = gpu::sm90::split_factor(factor_up);
   return entry;
 }
 
@@ -98,7 +99,7 @@ struct Table {
   std::size_t counts_offset = 0;
   std::size_t counters_offset = 0;
 
-  Table(std::span<const gpu::GroupEntry> entries, std::span<const gpu::u32> counts,
+  Table(std::span<const gpu::sm90::GroupEntry> entries, std::span<const gpu::u32> counts,
         std::size_t counter_bytes)
       : counts_offset(entries.size_bytes()), counters_offset(counts_offset + counts.size_bytes()) {
     bytes.resize(counters_offset + counter_bytes);
@@ -111,21 +112,21 @@ unsigned count(int value) { return static_cast<unsigned>(value); }
 
 // The launches with their arguments, in order. On one stream each may start while the one before it
 // ends: a kernel fetches weights first and then waits for it.
-void make_steps(GpuCall::State& call, const gpu::GroupTable& table, gpu::u32* counters,
+void make_steps(GpuCall::State& call, const gpu::sm90::GroupTable& table, gpu::u32* counters,
                 std::uint8_t* workspace) {
   const GpuPlan::State& plan = *call.plan;
   const auto group_count = static_cast<gpu::u32>(plan.problem.groups.size());
-  const bool dependent = plan.variant.knobs.launches != gpu::Launches::kStreams;
+  const bool dependent = plan.variant.knobs.launches != gpu::sm90::Launches::kStreams;
   auto kernel = plan.kernel_of_launch.begin();
   if (const auto& images = plan.plan.images) {
     call.steps.push_back({.kernel = &plan.kernels[*kernel++],
                           .shape = {.grid = {count(images->block_count)},
                                     .block = {count(images->thread_count)},
                                     .dependent = dependent},
-                          .args = gpu::image_args(plan.plan, table, group_count, workspace)});
+                          .args = gpu::sm90::image_args(plan.plan, table, group_count, workspace)});
   }
-  for (const gpu::GemmLaunch& launch : plan.plan.launches) {
-    gpu::GemmArgs args = gpu::gemm_args(plan.plan, launch, table, workspace);
+  for (const gpu::sm90::GemmLaunch& launch : plan.plan.launches) {
+    gpu::sm90::GemmArgs args = gpu::sm90::gemm_args(plan.plan, launch, table, workspace);
     args.counters = counters + launch.counter_offset / sizeof(gpu::u32);
     args.image_counters = counters + plan.plan.workspace.image_counter_offset / sizeof(gpu::u32);
     call.steps.push_back({.kernel = &plan.kernels[*kernel++],
@@ -172,7 +173,7 @@ GpuCall GpuEngine::bind(const GpuPlan& plan, std::span<const GpuGroupOperands> o
   auto call = std::make_unique<GpuCall::State>();
   call->context = state_->device.context();
   call->plan = plan.state_;
-  std::vector<gpu::GroupEntry> entries;
+  std::vector<gpu::sm90::GroupEntry> entries;
   std::vector<gpu::u32> counts;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const std::int64_t m = problem.groups[i].m;
@@ -182,8 +183,8 @@ GpuCall GpuEngine::bind(const GpuPlan& plan, std::span<const GpuGroupOperands> o
   const Table table(entries, counts, plan.state().plan.workspace.counter_bytes);
   call->table = gpu::DeviceBuffer(state_->device, table.bytes.size());
   call->table.copy_in(table.bytes);
-  const gpu::GroupTable groups{
-      .entries = call->table.pointer<gpu::GroupEntry>(),
+  const gpu::sm90::GroupTable groups{
+      .entries = call->table.pointer<gpu::sm90::GroupEntry>(),
       .token_counts =
           on_device ? token_counts.counts : call->table.pointer<gpu::u32>(table.counts_offset),
       .token_limit = static_cast<gpu::u32>(on_device ? token_counts.tokens_max : token_limit),
@@ -191,8 +192,8 @@ GpuCall GpuEngine::bind(const GpuPlan& plan, std::span<const GpuGroupOperands> o
   make_steps(*call, groups, call->table.pointer<gpu::u32>(table.counters_offset),
              workspace.state().buffer.pointer<std::uint8_t>());
 
-  const gpu::Variant& variant = plan.state().variant;
-  if (variant.knobs.launches == gpu::Launches::kStreams) {
+  const gpu::sm90::Variant& variant = plan.state().variant;
+  if (variant.knobs.launches == gpu::sm90::Launches::kStreams) {
     call->pool = state_->pool;
     for (std::size_t i = 0; i <= call->pool->size(); ++i) {
       call->events.emplace_back(state_->device, gpu::Event::Use::kOrder);

@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "gpu/engine/state.hpp"
-#include "gpu/kernels/plan_extents.hpp"
-#include "gpu/kernels/weight_layout.hpp"
+#include "gpu/sm90/kernels/weight_layout.hpp"
+#include "gpu/sm90/plan_extents.hpp"
 
 namespace thresher {
 namespace {
@@ -32,7 +32,7 @@ std::string why_not_device(const gpu::Driver& driver, int index) {
       index, device.name, device.architecture());
 }
 
-gpu::DeviceLimits limits_of(const gpu::DeviceProperties& device) {
+gpu::sm90::DeviceLimits limits_of(const gpu::DeviceProperties& device) {
   return {.sm_count = device.sm_count,
           .shared_bytes_per_block = static_cast<std::int64_t>(device.shared_bytes_per_block_max),
           .shared_bytes_per_sm = static_cast<std::int64_t>(device.shared_bytes_per_sm)};
@@ -48,7 +48,7 @@ std::unique_ptr<GpuEngine::State> open(const GpuEngineOptions& options) {
   if (const std::string why = why_no_gpu(options); !why.empty()) throw Error(why);
   const gpu::Driver& driver = *gpu::find_driver().driver;
   gpu::Device device(driver, options.device_index);
-  const gpu::DeviceLimits limits = limits_of(device.properties());
+  const gpu::sm90::DeviceLimits limits = limits_of(device.properties());
   gpu::Stream stream(device);
   std::shared_ptr<const StreamPool> pool = make_pool(device);
   return std::make_unique<GpuEngine::State>(GpuEngine::State{
@@ -63,15 +63,15 @@ std::unique_ptr<GpuEngine::State> open(const GpuEngineOptions& options) {
 
 std::shared_ptr<const GpuWeights::State> pack_into(const gpu::Device& device, const Nvfp4View& b,
                                                    const Nvfp4View* up, Activations activations) {
-  const gpu::WeightTiles tiles{.op = up == nullptr ? Op::kGemm : Op::kDual,
-                               .n = b.rows,
-                               .k_elements = b.k_elements,
-                               .operand = gpu::operand_of(activations)};
+  const gpu::sm90::WeightTiles tiles{.op = up == nullptr ? Op::kGemm : Op::kDual,
+                                     .n = b.rows,
+                                     .k_elements = b.k_elements,
+                                     .operand = gpu::sm90::operand_of(activations)};
   std::vector<std::uint8_t> packed(tiles.bytes());
   if (up == nullptr) {
-    gpu::pack_weights(b, tiles.operand, packed);
+    gpu::sm90::pack_weights(b, tiles.operand, packed);
   } else {
-    gpu::pack_dual_weights(b, *up, tiles.operand, packed);
+    gpu::sm90::pack_dual_weights(b, *up, tiles.operand, packed);
   }
   gpu::DeviceBuffer buffer(device, packed.size());
   buffer.copy_in(gpu::bytes_of(packed));
@@ -143,14 +143,14 @@ std::int64_t GpuWeights::k_elements() const { return state_->tiles.k_elements; }
 std::size_t GpuWeights::bytes() const { return state_->buffer.bytes(); }
 
 Nvfp4Matrix GpuWeights::unpack() const {
-  Nvfp4Matrix matrix = gpu::unpack_weights(state_->tiles, copied_back(state_->buffer));
+  Nvfp4Matrix matrix = gpu::sm90::unpack_weights(state_->tiles, copied_back(state_->buffer));
   matrix.global_scale = state_->global_scale;
   return matrix;
 }
 
 Nvfp4Matrix GpuWeights::unpack_up() const {
   if (op() != Op::kDual) throw Error("unpack_up: these weights were packed for gemm, not for dual");
-  Nvfp4Matrix matrix = gpu::unpack_up_weights(state_->tiles, copied_back(state_->buffer));
+  Nvfp4Matrix matrix = gpu::sm90::unpack_up_weights(state_->tiles, copied_back(state_->buffer));
   matrix.global_scale = state_->global_scale_up;
   return matrix;
 }

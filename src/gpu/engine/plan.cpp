@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <map>
 
-#include "gpu/choose.hpp"
 #include "gpu/engine/state.hpp"
-#include "gpu/kernel_source.hpp"
-#include "gpu/kernels/entry_source.hpp"
+#include "gpu/runtime/kernel_source.hpp"
+#include "gpu/sm90/choose.hpp"
+#include "gpu/sm90/entry_source.hpp"
 
 namespace thresher {
 namespace {
@@ -22,28 +22,28 @@ class KernelMaker {
   KernelMaker(const GpuEngine::State& engine, GpuPlan::State& plan)
       : engine_(engine), plan_(plan) {}
 
-  void add(const gpu::ImageLaunch& launch) {
-    add(gpu::entry_source(launch),
+  void add(const gpu::sm90::ImageLaunch& launch) {
+    add(gpu::sm90::entry_source(launch),
         {.name = "images", .block_count = launch.block_count, .thread_count = launch.thread_count});
   }
 
-  void add(const gpu::GemmLaunch& launch) {
-    add(gpu::entry_source(launch), {.name = name_of(launch),
-                                    .shared_bytes = launch.shared_bytes,
-                                    .block_count = launch.block_count,
-                                    .thread_count = launch.thread_count});
+  void add(const gpu::sm90::GemmLaunch& launch) {
+    add(gpu::sm90::entry_source(launch), {.name = name_of(launch),
+                                          .shared_bytes = launch.shared_bytes,
+                                          .block_count = launch.block_count,
+                                          .thread_count = launch.thread_count});
   }
 
  private:
-  static std::string name_of(const gpu::GemmLaunch& launch) {
+  static std::string name_of(const gpu::sm90::GemmLaunch& launch) {
     switch (launch.config.product) {
-      case gpu::Product::kGemm:
+      case gpu::sm90::Product::kGemm:
         return "gemm";
-      case gpu::Product::kDual:
+      case gpu::sm90::Product::kDual:
         return "dual";
-      case gpu::Product::kGatePass:
+      case gpu::sm90::Product::kGatePass:
         return "gate";
-      case gpu::Product::kUpPass:
+      case gpu::sm90::Product::kUpPass:
         break;
     }
     return "up";
@@ -69,7 +69,7 @@ class KernelMaker {
                                                     one.spill_load_bytes.value_or(0));
     }
     gpu::Kernel kernel =
-        gpu::Module(engine_.device, compilation.cubin, report.name).kernel(gpu::kEntryName);
+        gpu::Module(engine_.device, compilation.cubin, report.name).kernel(gpu::sm90::kEntryName);
     if (report.shared_bytes > kSharedBytesUnasked) kernel.allow_shared_bytes(report.shared_bytes);
     if (report.shared_bytes == 0) kernel.leave_shared_memory();
     plan_.kernels.push_back(std::move(kernel));
@@ -85,33 +85,34 @@ class KernelMaker {
 
 std::vector<std::string> GpuEngine::variants() const {
   std::vector<std::string> names;
-  for (const gpu::Variant& variant : gpu::named_variants()) names.push_back(gpu::name(variant));
+  for (const gpu::sm90::Variant& variant : gpu::sm90::named_variants())
+    names.push_back(gpu::sm90::name(variant));
   return names;
 }
 
 Support GpuEngine::supports(const Problem& problem, std::string_view variant) const {
   thresher::check(problem);
-  return gpu::supports(gpu::variant_from_name(variant), problem, state_->limits);
+  return gpu::sm90::supports(gpu::sm90::variant_from_name(variant), problem, state_->limits);
 }
 
 GpuPlan GpuEngine::plan(const Problem& problem, std::string_view variant,
                         std::int64_t tokens_max) const {
   thresher::check(problem);
-  const std::int64_t tokens = std::max(tokens_max, gpu::token_count(problem));
-  const gpu::PlanRequest request{problem, tokens, state_->limits};
+  const std::int64_t tokens = std::max(tokens_max, gpu::sm90::token_count(problem));
+  const gpu::sm90::PlanRequest request{problem, tokens, state_->limits};
   auto plan = std::make_shared<GpuPlan::State>();
   plan->problem = problem;
-  plan->variant = variant.empty() ? gpu::choose(problem, tokens, state_->limits)
-                                  : gpu::variant_from_name(variant);
-  plan->variant_name = gpu::name(plan->variant);
-  if (const std::string why = gpu::why_not(plan->variant.knobs, request); !why.empty()) {
+  plan->variant = variant.empty() ? gpu::sm90::choose(problem, tokens, state_->limits)
+                                  : gpu::sm90::variant_from_name(variant);
+  plan->variant_name = gpu::sm90::name(plan->variant);
+  if (const std::string why = gpu::sm90::why_not(plan->variant.knobs, request); !why.empty()) {
     throw Error(fmt::format("variant '{}' cannot run problem '{}': {}", plan->variant_name,
                             problem.name, why));
   }
-  plan->plan = gpu::make_plan(plan->variant.knobs, request);
+  plan->plan = gpu::sm90::make_plan(plan->variant.knobs, request);
   KernelMaker maker(*state_, *plan);
   if (plan->plan.images) maker.add(*plan->plan.images);
-  for (const gpu::GemmLaunch& launch : plan->plan.launches) maker.add(launch);
+  for (const gpu::sm90::GemmLaunch& launch : plan->plan.launches) maker.add(launch);
   return GpuPlan(std::move(plan));
 }
 

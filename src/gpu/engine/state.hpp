@@ -8,22 +8,22 @@
 #include <variant>
 #include <vector>
 
-#include "gpu/compiler.hpp"
-#include "gpu/cubin_cache.hpp"
-#include "gpu/device.hpp"
-#include "gpu/graph.hpp"
-#include "gpu/kernels/gemm_plan.hpp"
-#include "gpu/memory.hpp"
-#include "gpu/module.hpp"
-#include "gpu/pack/weight_tiles.hpp"
-#include "gpu/stream.hpp"
-#include "gpu/variant.hpp"
+#include "gpu/runtime/compiler.hpp"
+#include "gpu/runtime/cubin_cache.hpp"
+#include "gpu/runtime/device.hpp"
+#include "gpu/runtime/graph.hpp"
+#include "gpu/runtime/memory.hpp"
+#include "gpu/runtime/module.hpp"
+#include "gpu/runtime/stream.hpp"
+#include "gpu/sm90/gemm_plan.hpp"
+#include "gpu/sm90/variant.hpp"
+#include "gpu/sm90/weight_tiles.hpp"
 #include "thresher/gpu.hpp"
 
 namespace thresher {
 
 struct GpuWeights::State {
-  gpu::WeightTiles tiles;
+  gpu::sm90::WeightTiles tiles;
   float global_scale = 1.0f;
   float global_scale_up = 1.0f;
   gpu::DeviceBuffer buffer;
@@ -31,9 +31,9 @@ struct GpuWeights::State {
 
 struct GpuPlan::State {
   Problem problem;
-  gpu::Variant variant;
+  gpu::sm90::Variant variant;
   std::string variant_name;
-  gpu::GemmPlan plan;
+  gpu::sm90::GemmPlan plan;
   // Launches of the same kernel share it.
   std::vector<gpu::Kernel> kernels;
   std::vector<GpuKernelReport> reports;  // one per kernel
@@ -56,7 +56,7 @@ struct GpuCall::State {
   struct Step {
     const gpu::Kernel* kernel = nullptr;
     gpu::LaunchShape shape;
-    std::variant<gpu::ImageArgs, gpu::GemmArgs> args;
+    std::variant<gpu::sm90::ImageArgs, gpu::sm90::GemmArgs> args;
     std::size_t lane = 0;  // which stream of the pool, where there is one
   };
 
@@ -76,7 +76,7 @@ struct GpuEngine::State {
   gpu::Compiler compiler;
   gpu::CubinCache cache;
   int driver_version = 0;
-  gpu::DeviceLimits limits;
+  gpu::sm90::DeviceLimits limits;
   gpu::Stream stream;  // for recording graphs
   std::shared_ptr<const StreamPool> pool;
 };

@@ -10,8 +10,8 @@
 #include <bit>
 #include <concepts>
 
-#include "gpu/hw/emulated_mma.hpp"
 #include "gpu/hw/emulated_pairs.hpp"
+#include "gpu/hw/sm90/emulated_mma.hpp"
 #include "gpu/hw/words.hpp"
 
 namespace thresher::gpu::hw {

@@ -6,8 +6,8 @@
 #pragma once
 
 #include "gpu/hw/ptx_barrier.cuh"
-#include "gpu/hw/ptx_copy.cuh"
 #include "gpu/hw/ptx_memory.cuh"
-#include "gpu/hw/ptx_mma.cuh"
 #include "gpu/hw/ptx_pairs.cuh"
 #include "gpu/hw/ptx_threads.cuh"
+#include "gpu/hw/sm90/ptx_copy.cuh"
+#include "gpu/hw/sm90/ptx_mma.cuh"

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/sm90/calibrate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include "assert.hpp"
+#include "gpu/runtime/memory.hpp"
+#include "gpu/runtime/module.hpp"
+#include "gpu/runtime/stream.hpp"
+#include "gpu/sm90/kernels/ceilings_args.hpp"
+#include "thresher/error.hpp"
+
+namespace thresher::gpu::sm90 {
+namespace {
+
+constexpr const char* kSource = R"(#include "gpu/sm90/kernels/ceilings.cuh"
+using namespace thresher::gpu::sm90;
+extern "C" __global__ void __launch_bounds__(kReadThreads, 4)
+read(const __grid_constant__ ReadCeilingArgs args) {
+  read_ceiling_kernel(args);
+}
+extern "C" __global__ void __launch_bounds__(kMultiplyThreads, 1)
+multiply_fp16(const __grid_constant__ MultiplyCeilingArgs args) {
+  multiply_ceiling_kernel<thresher::gpu::hw::Operand::kFp16>(args);
+}
+extern "C" __global__ void __launch_bounds__(kMultiplyThreads, 1)
+multiply_bf16(const __grid_constant__ MultiplyCeilingArgs args) {
+  multiply_ceiling_kernel<thresher::gpu::hw::Operand::kBf16>(args);
+}
+)";
+
+constexpr int kHopperMajor = 9;
+constexpr int kTrialCount = 12;
+// So many that what an earlier launch left in the cache is little beside what is read.
+constexpr std::size_t kL2Multiple = 32;
+// From too few to keep the memory busy to more than fit at a time, which evens out slow SMs.
+constexpr int kReadBlocksPerSm[] = {1, 2, 4, 8, 16, 32};
+constexpr std::byte kReadByte{0x5a};
+constexpr u32 kReadWord = 0x5a5a5a5a;
+// A few milliseconds: making the operands then counts for nothing.
+constexpr u32 kPassCount = 2048;
+
+// Where everything here runs.
+struct Lane {
+  const Device& device;
+  Stream stream;
+
+  explicit Lane(const Device& on) : device(on), stream(on) {}
+  unsigned block_count(int blocks_per_sm) const {
+    return static_cast<unsigned>(device.properties().sm_count * blocks_per_sm);
+  }
+};
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Microseconds per launch in each of `trial_count` trials, all queued at once: a GPU that waits for
+// the host between them would cool down and clock up.
+std::vector<double> time_trials(const Lane& lane, int trial_count, int launch_count,
+                                const std::function<void()>& launch) {
+  std::vector<Event> marks;
+  marks.emplace_back(lane.device).record(lane.stream);
+  for (int trial = 0; trial < trial_count; ++trial) {
+    for (int i = 0; i < launch_count; ++i) launch();
+    marks.emplace_back(lane.device).record(lane.stream);
+  }
+  lane.stream.synchronize();
+  std::vector<double> us;
+  for (std::size_t i = 1; i < marks.size(); ++i) {
+    us.push_back(microseconds_between(marks[i - 1], marks[i]) / launch_count);
+  }
+  return us;
+}
+
+// The median over the second half of about `seconds`: by then the clocks have settled.
+double settled_us(const Lane& lane, double seconds, const std::function<void()>& launch) {
+  launch();  // a first launch pays for loading the kernel
+  const double once_us = time_trials(lane, 1, 1, launch).front();
+  const double trial_us = seconds * 1e6 / kTrialCount;
+  const int launch_count = std::max(1, static_cast<int>(trial_us / once_us));
+  std::vector<double> us = time_trials(lane, kTrialCount, launch_count, launch);
+  us.erase(us.begin(), us.begin() + kTrialCount / 2);
+  return median(std::move(us));
+}
+
+void check_words_read(u32 sum, u64 word_count) {
+  const u32 right = static_cast<u32>(word_count) * kReadWord;
+  if (sum == right) return;
+  throw Error(
+      fmt::format("the kernel that measures read bandwidth left the sum {:#x} and not {:#x}: the "
+                  "GPU or its memory is faulty, or the kernel was miscompiled",
+                  sum, right));
+}
+
+double measure_read_gb_per_s(const Lane& lane, const Kernel& kernel, double seconds) {
+  const u64 chunk_count = kL2Multiple * lane.device.properties().l2_bytes / kReadChunkBytes;
+  const DeviceBuffer data(lane.device, chunk_count * kReadChunkBytes);
+  const DeviceBuffer sum(lane.device, sizeof(u32));
+  data.fill(kReadByte);
+  sum.fill(std::byte{0});
+  const ReadCeilingArgs args{
+      .data = data.pointer<const U32x4>(), .chunk_count = chunk_count, .sum = sum.pointer<u32>()};
+  double best_us = HUGE_VAL;
+  u64 launch_count = 0;
+  for (const int blocks_per_sm : kReadBlocksPerSm) {
+    const double us = settled_us(lane, seconds / std::size(kReadBlocksPerSm), [&] {
+      kernel.launch(lane.stream,
+                    {.grid = {lane.block_count(blocks_per_sm)}, .block = {kReadThreads}}, args);
+      ++launch_count;
+    });
+    best_us = std::min(best_us, us);
+  }
+  std::vector<u32> got(1);
+  sum.copy_out(bytes_of(got));
+  check_words_read(got.front(), launch_count * data.bytes() / sizeof(u32));
+  return static_cast<double>(data.bytes()) / best_us / 1e3;
+}
+
+// All blocks multiply the same numbers.
+void check_sums(const std::vector<float>& sums) {
+  const auto block_end = sums.begin() + kMultiplyThreads;
+  const bool alike = std::equal(sums.begin() + kMultiplyThreads, sums.end(), sums.begin());
+  const bool worked =
+      std::all_of(sums.begin(), block_end, [](float sum) { return std::isfinite(sum); }) &&
+      std::any_of(sums.begin(), block_end, [](float sum) { return sum != 0.0f; });
+  if (alike && worked) return;
+  throw Error(
+      "the kernel that measures the tensor cores left sums that differ between blocks or are not "
+      "numbers: the GPU is faulty, or the kernel was miscompiled");
+}
+
+double measure_gop_per_s(const Lane& lane, Kernel kernel, double seconds) {
+  const unsigned block_count = lane.block_count(1);
+  std::vector<float> sums(std::size_t{block_count} * kMultiplyThreads);
+  const DeviceBuffer buffer(lane.device, bytes_of(sums).size());
+  buffer.fill(std::byte{0});
+  kernel.allow_shared_bytes(kMultiplySharedBytes);
+  const MultiplyCeilingArgs args{.pass_count = kPassCount, .sums = buffer.pointer<float>()};
+  const double us = settled_us(lane, seconds, [&] {
+    kernel.launch(
+        lane.stream,
+        {.grid = {block_count}, .block = {kMultiplyThreads}, .shared_bytes = kMultiplySharedBytes},
+        args);
+  });
+  buffer.copy_out(bytes_of(sums));
+  check_sums(sums);
+  return static_cast<double>(kMultiplyOperations) * kPassCount * block_count / us / 1e3;
+}
+
+}  // namespace
+
+CompileRequest ceilings_request(const std::string& architecture) {
+  return {.name = "ceilings.cu",
+          .source = kSource,
+          .headers = headers_of(kSource, kernel_sources()),
+          .architecture = architecture};
+}
+
+GpuCeilings measure_ceilings(const Device& device, const Compiler& compiler,
+                             const CubinCache& cache, double seconds) {
+  THRESHER_ASSERT(seconds > 0);
+  const DeviceProperties& properties = device.properties();
+  if (properties.compute_major != kHopperMajor) {
+    throw Error(fmt::format("{} ({}): ceilings are measured on Hopper GPUs (sm_90a) only",
+                            properties.name, properties.architecture()));
+  }
+  const Compilation compilation = cache.get(compiler, ceilings_request(properties.architecture()),
+                                            driver_version(device.context()->driver()));
+  const Module module(device, compilation.cubin, "ceilings");
+  const Lane lane(device);
+  return {.read_gb_per_s = measure_read_gb_per_s(lane, module.kernel("read"), seconds / 3),
+          .fp16_gop_per_s = measure_gop_per_s(lane, module.kernel("multiply_fp16"), seconds / 3),
+          .bf16_gop_per_s = measure_gop_per_s(lane, module.kernel("multiply_bf16"), seconds / 3)};
+}
+
+MachineRates machine_rates(const GpuCeilings& ceilings) {
+  // Hopper has no FP4 tensor cores: NVFP4 operands are multiplied as fp16, which holds them
+  // exactly.
+  return {.read_gb_per_s = ceilings.read_gb_per_s,
+          .nvfp4_gop_per_s = ceilings.fp16_gop_per_s,
+          .fp16_gop_per_s = ceilings.fp16_gop_per_s,
+          .bf16_gop_per_s = ceilings.bf16_gop_per_s};
+}
+
+}  // namespace thresher::gpu::sm90

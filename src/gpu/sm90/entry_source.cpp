@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/sm90/entry_source.hpp"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+namespace thresher::gpu::sm90 {
+namespace {
+
+// An enumerator by its number: it needs no table of names, and the compiler checks the type.
+template <typename Enum>
+std::string enumerator(std::string_view type, Enum value) {
+  return fmt::format("static_cast<{}>({})", type, static_cast<int>(value));
+}
+
+std::string config_text(const GemmConfig& config) {
+  return fmt::format(
+      "GemmConfig{{.product = {}, .output = {}, .tokens = {}, "
+      ".widths = {}, .weight_rows = {}, "
+      ".consumer_warpgroups = {}, .stages = {}, .fragment_steps = {}, "
+      ".specialised = {}, "
+      ".store = {}, .schedule = {}, .split_k = {}, .blocks_per_sm = {}, "
+      ".arrive = {}, .prologue = {}, .activations = {}}}",
+      enumerator("Product", config.product), enumerator("OutputType", config.output), config.tokens,
+      enumerator("Widths", config.widths), config.weight_rows, config.consumer_warpgroups,
+      config.stages, config.fragment_steps, config.specialised, enumerator("Store", config.store),
+      enumerator("Schedule", config.schedule), config.split_k, config.blocks_per_sm,
+      enumerator("Arrive", config.arrive), enumerator("Prologue", config.prologue),
+      enumerator("ActivationType", config.activations));
+}
+
+std::string config_text(const ImageConfig& config) {
+  return fmt::format("ImageConfig{{.activations = {}, .cut = {{.tokens = {}, .widths = {}}}}}",
+                     enumerator("ActivationType", config.activations), config.cut.tokens,
+                     enumerator("Widths", config.cut.widths));
+}
+
+struct Entry {
+  std::string_view header;
+  std::string_view function;
+  std::string_view args;
+  std::string config;
+  int thread_count = 0;  // at most
+  int blocks_per_sm = 1;
+};
+
+std::string source_of(const Entry& entry) {
+  return fmt::format(
+      "#include \"gpu/sm90/kernels/{}\"\n"
+      "using namespace thresher::gpu::sm90;\n"
+      "extern \"C\" __global__ void __launch_bounds__({}, {})\n"
+      "{}(const __grid_constant__ {} args) {{\n"
+      "  {}<{}>(args);\n"
+      "}}\n",
+      entry.header, entry.thread_count, entry.blocks_per_sm, kEntryName, entry.args, entry.function,
+      entry.config);
+}
+
+}  // namespace
+
+std::string entry_source(const ImageLaunch& launch) {
+  return source_of({.header = "activation_images.cuh",
+                    .function = "image_kernel",
+                    .args = "ImageArgs",
+                    .config = config_text(launch.config),
+                    .thread_count = launch.thread_count,
+                    .blocks_per_sm = kImageBlocksPerSm});
+}
+
+std::string entry_source(const GemmLaunch& launch) {
+  const bool plain = launch.kind == GemmKind::kPlain;
+  return source_of({.header = plain ? "plain_gemm.cuh" : "gemm.cuh",
+                    .function = plain ? "plain_gemm_kernel" : "gemm_kernel",
+                    .args = "GemmArgs",
+                    .config = config_text(launch.config),
+                    .thread_count = plain ? launch.thread_count : thread_bound(launch.config),
+                    .blocks_per_sm = launch.config.blocks_per_sm});
+}
+
+}  // namespace thresher::gpu::sm90

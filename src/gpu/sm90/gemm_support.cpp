@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which knobs can run which problem, and why not.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gpu/sm90/gemm_plan.hpp"
+#include "gpu/sm90/plan_extents.hpp"
+
+namespace thresher::gpu::sm90 {
+namespace {
+
+std::string why_not_one_of(const char* name, int value, std::initializer_list<int> allowed) {
+  if (std::find(allowed.begin(), allowed.end(), value) != allowed.end()) return {};
+  return fmt::format("{} = {} is not one of {}", name, value, fmt::join(allowed, ", "));
+}
+
+std::string why_not_between(const char* name, int value, int min, int max) {
+  if (value >= min && value <= max) return {};
+  return fmt::format("{} = {} is not between {} and {}", name, value, min, max);
+}
+
+// The first reason that is not empty.
+std::string first_of(std::initializer_list<std::string> reasons) {
+  for (const std::string& reason : reasons) {
+    if (!reason.empty()) return reason;
+  }
+  return {};
+}
+
+std::string why_not_prologue(const GemmKnobs& knobs, Op op) {
+  if (knobs.prologue == Prologue::kKernel) return {};
+  if (knobs.kind == GemmKind::kPlain)
+    return "the plain kernel has a prologue of its own: take prologue = kernel";
+  if (!knobs.specialised) {
+    return "a prologue inside needs a producer: take roles = split";
+  }
+  if (knobs.launches != Launches::kGrouped || products_of(knobs, op).size() > 1) {
+    return "a prologue inside needs everything in one launch: take launches = grouped and, for "
+           "dual problems, dual = fused";
+  }
+  return {};
+}
+
+std::string why_not_values(const GemmKnobs& knobs) {
+  if (knobs.tokens % 8 != 0) return fmt::format("tokens = {} is not a multiple of 8", knobs.tokens);
+  if (std::string reason = why_not_between("tokens", knobs.tokens, 8, 256); !reason.empty()) {
+    return reason;
+  }
+  if (knobs.kind == GemmKind::kPlain) return {};  // has one setting of the others
+  return first_of({why_not_one_of("weight_rows", knobs.weight_rows, {128, 256}),
+                   why_not_one_of("consumer_warpgroups", knobs.consumer_warpgroups, {1, 2, 4}),
+                   why_not_between("stages", knobs.stages, 2, 32),
+                   why_not_one_of("fragment_steps", knobs.fragment_steps, {2, 4}),
+                   why_not_between("split_k", knobs.split_k, 1, 64),
+                   why_not_between("blocks_per_sm", knobs.blocks_per_sm, 1, 8)});
+}
+
+int sum_registers(const GemmConfig& config) {
+  return units_per_warpgroup(config) * config.tokens / 2;
+}
+
+// Registers that a consumer needs beside its sums and fragments: what it decodes from, addresses
+// and loop state, gates that it reads. Found by compiling, as is the least number for finishing a
+// tile, when the fragments are gone: with fewer, the compiler spills in the main loop or serialises
+// the MMAs. Whether it spills a few outside that loop only its own report can tell.
+constexpr int kFinishRegisters = 60;
+
+int other_registers(const GemmConfig& config) {
+  const int units = units_per_warpgroup(config);
+  const int packed = 6 * units * sub_tiles_per_unit(config.product);
+  const int gates = config.product == Product::kUpPass ? 24 * units : 0;
+  const int loader = config.specialised ? 0 : 16;
+  return 28 + packed + gates + loader;
+}
+
+std::string why_not_registers(const GemmConfig& config) {
+  const int sums = sum_registers(config);
+  const int fragments = 2 * units_per_warpgroup(config) * config.fragment_steps * 4;
+  const int handed_over = consumer_registers(config);
+  const int available = handed_over > 0 ? handed_over : launch_registers(config);
+  const int others = std::max(other_registers(config), kFinishRegisters - fragments);
+  if (sums + fragments + others <= available) return {};
+  return fmt::format(
+      "a thread would need {} registers for sums, {} for fragments and about {} more, and has {}: "
+      "take fewer tokens, weight_rows, fragment_steps or blocks_per_sm, or more warpgroups",
+      sums, fragments, others, available);
+}
+
+std::string why_not_shared(GemmKind kind, const GemmConfig& config, const DeviceLimits& limits) {
+  constexpr std::int64_t kReservedPerBlock = 1024;  // by the system
+  const std::int64_t bytes = shared_bytes_of(kind, config);
+  if (bytes > limits.shared_bytes_per_block) {
+    return fmt::format("a block would need {} bytes of shared memory and may have {}", bytes,
+                       limits.shared_bytes_per_block);
+  }
+  const std::int64_t all = (bytes + kReservedPerBlock) * config.blocks_per_sm;
+  if (all <= limits.shared_bytes_per_sm) return {};
+  return fmt::format("{} blocks would need {} bytes of shared memory and an SM has {}",
+                     config.blocks_per_sm, all, limits.shared_bytes_per_sm);
+}
+
+std::string why_not_schedule(const GemmConfig& config) {
+  if (config.schedule == Schedule::kTiles || config.split_k == 1) return {};
+  return fmt::format("a balanced schedule cuts k by itself: split_k = {} must be 1",
+                     config.split_k);
+}
+
+std::string why_not_config(GemmKind kind, const GemmConfig& config, const DeviceLimits& limits) {
+  if (units_per_warpgroup(config) == 0) {
+    return fmt::format(
+        "a pass over dual weights multiplies half of their rows: weight_rows = {} are too few for "
+        "{} consumer warpgroups",
+        config.weight_rows, config.consumer_warpgroups);
+  }
+  std::string reason = first_of({why_not_schedule(config), why_not_shared(kind, config, limits)});
+  if (reason.empty() && kind == GemmKind::kPipelined) reason = why_not_registers(config);
+  return reason;
+}
+
+std::string why_not_size(const GemmConfig& config, const PlanRequest& request) {
+  const Extents extents(request, token_cut(config));
+  if (request.token_limit < 0 || request.token_limit >= kCountMax) {
+    return fmt::format("{} tokens are not between 0 and 2^31", request.token_limit);
+  }
+  if (extents.tiles(config) >= kCountMax) {
+    return fmt::format("up to {} tiles are more than 2^31", extents.tiles(config));
+  }
+  if (config.schedule == Schedule::kBalanced && extents.cost(config) >= kCountMax) {
+    return fmt::format("up to {} pieces of work are more than 2^31: take schedule = tiles",
+                       extents.cost(config));
+  }
+  if (extents.image_tasks() >= kCountMax) {
+    return fmt::format("up to {} pieces of activations are more than 2^31", extents.image_tasks());
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string why_not(const GemmKnobs& knobs, const PlanRequest& request) {
+  if (std::string reason = why_not_values(knobs); !reason.empty()) return reason;
+  if (std::string reason = why_not_prologue(knobs, request.problem.op); !reason.empty()) {
+    return reason;
+  }
+  for (const Product product : products_of(knobs, request.problem.op)) {
+    const GemmConfig config = config_of(knobs, request.problem, product);
+    std::string reason = why_not_config(knobs.kind, config, request.limits);
+    if (reason.empty()) reason = why_not_size(config, request);
+    if (!reason.empty()) return reason;
+  }
+  return {};
+}
+
+}  // namespace thresher::gpu::sm90

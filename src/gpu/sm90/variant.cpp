@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/sm90/variant.hpp"
+
+#include "gemm/knob_table.hpp"
+
+namespace thresher::gpu::sm90 {
+namespace {
+
+// In the order of the enumerators.
+constexpr std::string_view kKindWords[] = {"pipelined", "plain"};
+constexpr std::string_view kWidthsWords[] = {"by_group", "fixed"};
+constexpr std::string_view kStoreWords[] = {"direct", "staged", "vectors"};
+constexpr std::string_view kScheduleWords[] = {"tiles", "balanced"};
+constexpr std::string_view kLaunchesWords[] = {"grouped", "per_group", "streams"};
+constexpr std::string_view kDualWords[] = {"fused", "two_pass"};
+constexpr std::string_view kArriveWords[] = {"warp", "thread"};
+constexpr std::string_view kPrologueWords[] = {"kernel", "inside"};
+constexpr std::string_view kRolesWords[] = {"same", "split"};
+constexpr std::string_view kSwitchWords[] = {"off", "on"};
+
+// A knob whose value is a word, and one whose value is a number; `kMember` is where it lies.
+template <auto kMember, const auto& kWords>
+constexpr Knob<Variant> word_knob(std::string_view name, std::string_view allowed) {
+  return {
+      name, allowed, [](const Variant& v) { return word(v.knobs.*kMember, kWords); },
+      [](std::string_view text, Variant& v) { return read_word(text, kWords, v.knobs.*kMember); }};
+}
+
+template <int GemmKnobs::*kMember, int kLow, int kHigh>
+constexpr Knob<Variant> number_knob(std::string_view name, std::string_view allowed) {
+  return {name, allowed, [](const Variant& v) { return fmt::format("{}", v.knobs.*kMember); },
+          [](std::string_view text, Variant& v) {
+            return read_int(text, kLow, kHigh, v.knobs.*kMember);
+          }};
+}
+
+bool read_tokens(std::string_view text, Variant& v) {
+  return read_int(text, 8, 256, v.knobs.tokens) && v.knobs.tokens % 8 == 0;
+}
+
+const Knob<Variant> kKnobs[] = {
+    word_knob<&GemmKnobs::kind, kKindWords>("kernel", "pipelined or plain"),
+    {"tokens", "a multiple of 8 from 8 to 256",
+     [](const Variant& v) { return fmt::format("{}", v.knobs.tokens); }, read_tokens},
+    word_knob<&GemmKnobs::widths, kWidthsWords>("widths", "by_group or fixed"),
+    number_knob<&GemmKnobs::weight_rows, 128, 256>("rows", "128 or 256"),
+    number_knob<&GemmKnobs::consumer_warpgroups, 1, 4>("warpgroups", "1, 2 or 4"),
+    number_knob<&GemmKnobs::stages, 2, 32>("stages", "2 to 32"),
+    number_knob<&GemmKnobs::fragment_steps, 2, 4>("steps", "2 or 4"),
+    {"roles", "same or split",
+     [](const Variant& v) { return word(v.knobs.specialised, kRolesWords); },
+     [](std::string_view text, Variant& v) {
+       return read_word(text, kRolesWords, v.knobs.specialised);
+     }},
+    word_knob<&GemmKnobs::store, kStoreWords>("store", "direct, staged or vectors"),
+    word_knob<&GemmKnobs::schedule, kScheduleWords>("schedule", "tiles or balanced"),
+    number_knob<&GemmKnobs::split_k, 1, 64>("split_k", "1 to 64"),
+    number_knob<&GemmKnobs::blocks_per_sm, 1, 8>("blocks", "1 to 8"),
+    word_knob<&GemmKnobs::arrive, kArriveWords>("arrive", "warp or thread"),
+    word_knob<&GemmKnobs::prologue, kPrologueWords>("prologue", "kernel or inside"),
+    word_knob<&GemmKnobs::launches, kLaunchesWords>("launches", "grouped, per_group or streams"),
+    {"graph", "off or on", [](const Variant& v) { return word(v.graph, kSwitchWords); },
+     [](std::string_view text, Variant& v) { return read_word(text, kSwitchWords, v.graph); }},
+    word_knob<&GemmKnobs::dual, kDualWords>("dual", "fused or two_pass"),
+};
+
+const KnobTable<Variant> kTable{kKnobs};
+
+}  // namespace
+
+bool is_gpu_variant(std::string_view text) { return text.starts_with("gpu_"); }
+
+std::string name(const Variant& variant) { return kTable.name(kVariantHead, variant, {}); }
+
+Variant variant_from_name(std::string_view text) {
+  if (text.substr(0, text.find(':')) != kVariantHead) {
+    throw Error(
+        fmt::format("unknown variant '{}'; variants of a GPU begin with {}", text, kVariantHead));
+  }
+  return kTable.read(text, {});
+}
+
+std::map<std::string, std::string> knobs_of(const Variant& variant) {
+  return kTable.values(variant);
+}
+
+Variant with_knob(Variant variant, std::string_view knob_name, std::string_view value) {
+  return kTable.with(variant, knob_name, value);
+}
+
+Support supports(const Variant& variant, const Problem& problem, const DeviceLimits& limits) {
+  std::string why = why_not(
+      variant.knobs, {.problem = problem, .token_limit = token_count(problem), .limits = limits});
+  return {.ok = why.empty(), .why_not = std::move(why)};
+}
+
+std::vector<Variant> named_variants() {
+  std::vector<Variant> variants{Variant{}};
+  const auto turn = [&](auto change) {
+    Variant variant;
+    change(variant.knobs);
+    variants.push_back(variant);
+  };
+  turn([](GemmKnobs& k) { k.kind = GemmKind::kPlain, k.launches = Launches::kPerGroup; });
+  turn([](GemmKnobs& k) { k.stages = 2; });
+  turn([](GemmKnobs& k) { k.tokens = 64; });
+  for (const Prologue prologue : {Prologue::kKernel, Prologue::kInside}) {
+    turn([=](GemmKnobs& k) { k.tokens = 16, k.stages = 6, k.prologue = prologue; });
+  }
+  turn([](GemmKnobs& k) { k.tokens = 256, k.stages = 3; });
+  turn([](GemmKnobs& k) { k.widths = Widths::kFixed; });
+  turn([](GemmKnobs& k) {
+    k.tokens = 64, k.weight_rows = 256, k.fragment_steps = 2, k.store = Store::kVectors;
+  });
+  turn([](GemmKnobs& k) {
+    k.weight_rows = 256, k.fragment_steps = 2, k.stages = 6, k.store = Store::kVectors;
+    k.schedule = Schedule::kBalanced, k.prologue = Prologue::kInside;
+  });
+  turn([](GemmKnobs& k) { k.fragment_steps = 2; });
+  turn([](GemmKnobs& k) { k.specialised = false; });
+  turn([](GemmKnobs& k) { k.store = Store::kStaged; });
+  turn([](GemmKnobs& k) { k.store = Store::kVectors; });
+  turn([](GemmKnobs& k) { k.schedule = Schedule::kBalanced; });
+  turn([](GemmKnobs& k) { k.split_k = 2; });
+  turn([](GemmKnobs& k) {
+    k.tokens = 64, k.consumer_warpgroups = 1, k.fragment_steps = 2, k.blocks_per_sm = 2;
+  });
+  turn([](GemmKnobs& k) { k.arrive = Arrive::kWarp; });
+  turn([](GemmKnobs& k) { k.launches = Launches::kPerGroup; });
+  turn([](GemmKnobs& k) { k.launches = Launches::kStreams; });
+  turn([](GemmKnobs& k) {
+    k.consumer_warpgroups = 1, k.fragment_steps = 2, k.dual = Dual::kTwoPass;
+  });
+  variants.push_back({.knobs = {}, .graph = true});
+  return variants;
+}
+
+Variant plain_variant() {
+  return {
+      .knobs = {.kind = GemmKind::kPlain, .launches = Launches::kPerGroup, .dual = Dual::kTwoPass}};
+}
+
+}  // namespace thresher::gpu::sm90

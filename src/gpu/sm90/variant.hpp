@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A variant of the GPU backend: a complete setting of its knobs, and its name: "gpu_sm90" followed
+// by the knobs that differ from the defaults, as in "gpu_sm90:tokens=64,store=staged".
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpu/sm90/gemm_plan.hpp"
+#include "thresher/engine.hpp"
+
+namespace thresher::gpu::sm90 {
+
+struct Variant {
+  GemmKnobs knobs;
+  bool graph = false;  // a call is one launch of a CUDA graph
+
+  bool operator==(const Variant&) const = default;
+};
+
+inline constexpr std::string_view kVariantHead = "gpu_sm90";
+
+// Whether `text` names a variant of this backend, right or wrong.
+bool is_gpu_variant(std::string_view text);
+
+std::string name(const Variant& variant);
+// Throws Error naming the knob, its value and what is allowed.
+Variant variant_from_name(std::string_view text);
+
+// Every knob under its name, with its value as it would stand in a variant's name.
+std::map<std::string, std::string> knobs_of(const Variant& variant);
+// `variant` with one knob turned. Throws Error naming the knob, its value and what is allowed.
+Variant with_knob(Variant variant, std::string_view knob_name, std::string_view value);
+
+// Whether `variant` can run `problem` on such a device, and why not.
+Support supports(const Variant& variant, const Problem& problem, const DeviceLimits& limits);
+
+// The default and each knob turned away from it, one at a time.
+std::vector<Variant> named_variants();
+
+// Where the seeds began: one stage, no roles, a launch per group, two passes for a dual problem.
+Variant plain_variant();
+
+}  // namespace thresher::gpu::sm90

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/sm90/weight_tiles.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "assert.hpp"
+#include "gpu/sm90/kernels/weight_layout.hpp"
+#include "thresher/error.hpp"
+
+namespace thresher::gpu::sm90 {
+namespace {
+
+constexpr int kThreads = 128;
+constexpr int kRegisters = 4;
+constexpr std::uint8_t kBothSigns = 0x88;
+constexpr std::uint64_t kAllSigns = 0x8888888888888888u;  // of a block
+
+// The bits of one byte of codes (even k low, odd k high) as register i's share of a packed word.
+using WordBits = std::array<std::array<std::uint32_t, 256>, kRegisters>;
+
+constexpr WordBits make_word_bits(CodeBits at) {
+  WordBits bits{};
+  for (int i = 0; i < kRegisters; ++i) {
+    const auto place = [&](std::uint32_t code) {
+      return (code >> 3) << at.sign[i] | (code & 7) << at.magnitude[i];
+    };
+    for (std::uint32_t byte = 0; byte < 256; ++byte) {
+      bits[i][byte] = place(byte & 15) | place(byte >> 4) << 16;
+    }
+  }
+  return bits;
+}
+
+constexpr WordBits kFp16WordBits = make_word_bits(code_bits(hw::Operand::kFp16));
+constexpr WordBits kBf16WordBits = make_word_bits(code_bits(hw::Operand::kBf16));
+
+std::uint8_t byte_of_word(const CodeBits& at, std::uint32_t word, int i) {
+  const auto code = [&](std::uint32_t half) {
+    return (half >> at.sign[i] & 1) << 3 | (half >> at.magnitude[i] & 7);
+  };
+  return static_cast<std::uint8_t>(code(word & 0xffff) | code(word >> 16) << 4);
+}
+
+// The packed byte of a scale's magnitude: times 2^7 it has an exponent 15 above its own in fp16,
+// and a subnormal is shifted until it has the leading bit that fp16 leaves out.
+constexpr std::array<std::uint8_t, 128> make_scale_bytes() {
+  std::array<std::uint8_t, 128> bytes{};
+  for (std::uint32_t code = 1; code < 8; ++code) {
+    std::uint32_t exponent = 1 + 15;
+    std::uint32_t mantissa = code;
+    for (; mantissa < 8; mantissa *= 2) --exponent;
+    bytes[code] = static_cast<std::uint8_t>(exponent << 3 | (mantissa & 7));
+  }
+  for (std::uint32_t code = 8; code < 128; ++code) {
+    bytes[code] = static_cast<std::uint8_t>(code + (15 << 3));
+  }
+  return bytes;
+}
+
+constexpr std::array<std::uint8_t, 256> make_scale_codes() {
+  std::array<std::uint8_t, 256> codes{};
+  for (std::size_t code = 0; code < 128; ++code) {
+    codes[make_scale_bytes()[code]] = static_cast<std::uint8_t>(code);
+  }
+  return codes;
+}
+
+constexpr std::array<std::uint8_t, 128> kScaleBytes = make_scale_bytes();
+constexpr std::array<std::uint8_t, 256> kScaleCodes = make_scale_codes();
+
+// Byte of a tile that holds the scale of a row at a step.
+std::size_t scale_offset(int row, int step) {
+  const int sub_tile = row / kSubTileRows;
+  const int slot = row % kSubTileRows / 16 * 8 + row % 8;
+  const int half = row % 16 / 8;
+  const int high_byte = step % 2 == 0 ? 1 : 0;
+  return static_cast<std::size_t>(kTileCodeBytes + sub_tile * kSubTileScaleBytes + slot * 8 +
+                                  step / 2 * 4 + half * 2 + high_byte);
+}
+
+// `code` is E4M3, `tile` and `signs` are where the tile's bytes and signs begin.
+void put_scale(std::uint8_t* tile, std::uint8_t* signs, int row, int step, std::uint8_t code) {
+  tile[scale_offset(row, step)] = kScaleBytes[code & 0x7f];
+  const int bit = row * kStepsPerTile + step;
+  signs[bit / 8] = static_cast<std::uint8_t>(signs[bit / 8] | (code >> 7) << bit % 8);
+}
+
+std::uint8_t scale_of(const std::uint8_t* tile, const std::uint8_t* signs, int row, int step) {
+  const int bit = row * kStepsPerTile + step;
+  const int sign = signs[bit / 8] >> bit % 8 & 1;
+  return static_cast<std::uint8_t>(kScaleCodes[tile[scale_offset(row, step)]] | sign << 7);
+}
+
+// Whose row a packed row is.
+struct SourceRow {
+  int matrix_index = 0;  // 1: the up matrix
+  std::int64_t row = 0;
+};
+
+SourceRow source_of(Op op, std::int64_t packed_row) {
+  if (op == Op::kGemm) return {0, packed_row};
+  const std::int64_t in_pair = packed_row % (2 * kDualRows);
+  return {in_pair < kDualRows ? 0 : 1,
+          packed_row / (2 * kDualRows) * kDualRows + in_pair % kDualRows};
+}
+
+// The places of a thread's fragment: register i of step b holds two values from (row(i), k(b, i)).
+struct FragmentPlace {
+  std::int64_t first_row = 0;  // packed
+  std::int64_t first_k = 0;
+
+  FragmentPlace(std::int64_t row_tile, std::int64_t k_tile, int sub_tile, int thread)
+      : first_row(row_tile * kTileRows + sub_tile * kSubTileRows + thread / 32 * 16 +
+                  thread % 32 / 4),
+        first_k(k_tile * kTileK + thread % 4 * 2) {}
+
+  std::int64_t row(int i) const { return first_row + i % 2 * 8; }
+  std::int64_t k(int step, int i) const { return first_k + step * kStepK + i / 2 * 8; }
+};
+
+std::size_t code_offset(int sub_tile, int thread, int step) {
+  return static_cast<std::size_t>(sub_tile * kSubTileCodeBytes + thread * 16 + step * 4);
+}
+
+// The rows of one tile as the matrices have them, but for signs flipped under a negative scale.
+struct TileRows {
+  std::uint8_t codes[kTileRows][kTileK / 2];
+  std::uint8_t scales[kTileRows][kStepsPerTile];
+};
+
+// Reads the matrices by packed row; zeros beyond their edges.
+class Source {
+ public:
+  Source(Op op, std::array<const Nvfp4View*, 2> matrices) : op_(op), matrices_(matrices) {}
+
+  TileRows read(std::int64_t row_tile, std::int64_t k_tile) const {
+    TileRows tile{};
+    for (int row = 0; row < kTileRows; ++row) {
+      read_row(row_tile * kTileRows + row, k_tile * kTileK, tile.codes[row], tile.scales[row]);
+    }
+    return tile;
+  }
+
+ private:
+  void read_row(std::int64_t packed_row, std::int64_t k, std::uint8_t* codes,
+                std::uint8_t* scales) const {
+    const auto [matrix_index, row] = source_of(op_, packed_row);
+    const Nvfp4View& matrix = *matrices_[matrix_index];
+    if (row >= matrix.rows) return;
+    const std::int64_t first = row * matrix.k_elements + k;
+    const auto step_count = static_cast<std::size_t>(
+        std::min<std::int64_t>(kStepsPerTile, (matrix.k_elements - k) / kStepK));
+    std::memcpy(scales, matrix.scales + first / kBlockElements, step_count);
+    for (std::size_t step = 0; step < step_count; ++step) {
+      std::uint64_t block;  // the codes of a scale
+      std::memcpy(&block, matrix.codes + first / 2 + step * sizeof block, sizeof block);
+      if ((scales[step] & 0x80) != 0) block ^= kAllSigns;
+      std::memcpy(codes + step * sizeof block, &block, sizeof block);
+    }
+  }
+
+  Op op_;
+  std::array<const Nvfp4View*, 2> matrices_;
+};
+
+void pack_codes(const TileRows& rows, int sub_tile, const WordBits& bits, std::uint8_t* tile) {
+  for (int thread = 0; thread < kThreads; ++thread) {
+    const FragmentPlace place(0, 0, sub_tile, thread);
+    for (int step = 0; step < kStepsPerTile; ++step) {
+      std::uint32_t word = 0;
+      for (int i = 0; i < kRegisters; ++i) {
+        word |= bits[i][rows.codes[place.row(i)][place.k(step, i) / 2]];
+      }
+      std::memcpy(tile + code_offset(sub_tile, thread, step), &word, sizeof word);
+    }
+  }
+}
+
+// Of one tile: its place, and where its bytes and its signs begin.
+struct TilePlace {
+  std::int64_t row_tile = 0;
+  std::int64_t k_tile = 0;
+  std::size_t offset = 0;
+  std::size_t sign_offset = 0;
+};
+
+std::int64_t tile_count_of(const WeightTiles& tiles) {
+  return tiles.row_tile_count() * tiles.k_tile_count();
+}
+
+// Of tiles `begin` to `end`, numbered along k, then by rows.
+template <class Visit>
+void for_each_tile(const WeightTiles& tiles, std::int64_t begin, std::int64_t end,
+                   const Visit& visit) {
+  const std::int64_t tile_count = tile_count_of(tiles);
+  for (std::int64_t index = begin; index < end; ++index) {
+    visit(TilePlace{
+        .row_tile = index / tiles.k_tile_count(),
+        .k_tile = index % tiles.k_tile_count(),
+        .offset = static_cast<std::size_t>(index * kTileBytes),
+        .sign_offset = static_cast<std::size_t>(tile_count * kTileBytes + index * kTileSignBytes)});
+  }
+}
+
+void pack_tiles(const WeightTiles& tiles, std::int64_t begin, std::int64_t end,
+                const Source& source, std::span<std::uint8_t> out) {
+  const WordBits& bits = tiles.operand == hw::Operand::kBf16 ? kBf16WordBits : kFp16WordBits;
+  for_each_tile(tiles, begin, end, [&](const TilePlace& place) {
+    std::uint8_t* tile = out.data() + place.offset;
+    const TileRows rows = source.read(place.row_tile, place.k_tile);
+    for (int sub_tile = 0; sub_tile < kSubTilesPerTile; ++sub_tile) {
+      pack_codes(rows, sub_tile, bits, tile);
+    }
+    std::uint8_t* signs = out.data() + place.sign_offset;
+    std::memset(signs, 0, kTileSignBytes);
+    for (int row = 0; row < kTileRows; ++row) {
+      for (int step = 0; step < kStepsPerTile; ++step) {
+        put_scale(tile, signs, row, step, rows.scales[row][step]);
+      }
+    }
+  });
+}
+
+// On as many threads as there are cores, and no more than have work for a while.
+WeightTiles pack(const WeightTiles& tiles, const Source& source, std::span<std::uint8_t> out) {
+  constexpr std::int64_t kTilesPerThreadMin = 256;
+  THRESHER_ASSERT(out.size() == tiles.bytes());
+  const std::int64_t tile_count = tile_count_of(tiles);
+  const std::int64_t thread_count = std::clamp<std::int64_t>(
+      tile_count / kTilesPerThreadMin, 1, std::max(std::thread::hardware_concurrency(), 1u));
+  const auto pack_share = [&](std::int64_t share) {
+    pack_tiles(tiles, tile_count * share / thread_count, tile_count * (share + 1) / thread_count,
+               source, out);
+  };
+  std::vector<std::jthread> others;
+  for (std::int64_t share = 1; share < thread_count; ++share) {
+    others.emplace_back(pack_share, share);
+  }
+  pack_share(0);
+  others.clear();
+  return tiles;
+}
+
+// Collects one matrix of the packed ones.
+class Sink {
+ public:
+  Sink(const WeightTiles& tiles, int matrix_index) : op_(tiles.op), matrix_index_(matrix_index) {
+    matrix_.rows = tiles.n;
+    matrix_.k_elements = tiles.k_elements;
+    const auto elements = static_cast<std::size_t>(tiles.n * tiles.k_elements);
+    matrix_.codes.resize(elements / 2);
+    matrix_.scales.resize(elements / kBlockElements);
+  }
+
+  void take_scale(std::int64_t packed_row, std::int64_t k, std::uint8_t scale) {
+    if (const std::int64_t index = element_index(packed_row, k); index >= 0) {
+      matrix_.scales[index / kBlockElements] = scale;
+    }
+  }
+
+  // Scales must have been taken before: they say whether the signs were flipped.
+  void take_codes(std::int64_t packed_row, std::int64_t k, std::uint8_t both) {
+    const std::int64_t index = element_index(packed_row, k);
+    if (index < 0) return;
+    const bool flipped = (matrix_.scales[index / kBlockElements] & 0x80) != 0;
+    matrix_.codes[index / 2] = flipped ? both ^ kBothSigns : both;
+  }
+
+  Nvfp4Matrix take() { return std::move(matrix_); }
+
+ private:
+  std::int64_t element_index(std::int64_t packed_row, std::int64_t k) const {
+    const SourceRow source = source_of(op_, packed_row);
+    const bool ours = source.matrix_index == matrix_index_ && source.row < matrix_.rows;
+    return ours && k < matrix_.k_elements ? source.row * matrix_.k_elements + k : -1;
+  }
+
+  Op op_;
+  int matrix_index_;
+  Nvfp4Matrix matrix_;
+};
+
+void unpack_codes(const std::uint8_t* tile, const TilePlace& at, int sub_tile, const CodeBits& bits,
+                  Sink& sink) {
+  for (int thread = 0; thread < kThreads; ++thread) {
+    const FragmentPlace place(at.row_tile, at.k_tile, sub_tile, thread);
+    for (int step = 0; step < kStepsPerTile; ++step) {
+      std::uint32_t word;
+      std::memcpy(&word, tile + code_offset(sub_tile, thread, step), sizeof word);
+      for (int i = 0; i < kRegisters; ++i) {
+        sink.take_codes(place.row(i), place.k(step, i), byte_of_word(bits, word, i));
+      }
+    }
+  }
+}
+
+Nvfp4Matrix unpack(const WeightTiles& tiles, std::span<const std::uint8_t> packed,
+                   int matrix_index) {
+  THRESHER_ASSERT(packed.size() == tiles.bytes());
+  Sink sink(tiles, matrix_index);
+  const CodeBits bits = code_bits(tiles.operand);
+  for_each_tile(tiles, 0, tile_count_of(tiles), [&](const TilePlace& place) {
+    const std::uint8_t* tile = packed.data() + place.offset;
+    const std::uint8_t* signs = packed.data() + place.sign_offset;
+    for (int row = 0; row < kTileRows; ++row) {
+      for (int step = 0; step < kStepsPerTile; ++step) {
+        sink.take_scale(place.row_tile * kTileRows + row, place.k_tile * kTileK + step * kStepK,
+                        scale_of(tile, signs, row, step));
+      }
+    }
+    for (int sub_tile = 0; sub_tile < kSubTilesPerTile; ++sub_tile) {
+      unpack_codes(tile, place, sub_tile, bits, sink);
+    }
+  });
+  return sink.take();
+}
+
+}  // namespace
+
+std::int64_t WeightTiles::row_tile_count() const {
+  const std::int64_t rows_per_tile = op == Op::kDual ? kTileRows / 2 : kTileRows;
+  return (n + rows_per_tile - 1) / rows_per_tile;
+}
+
+std::int64_t WeightTiles::k_tile_count() const { return (k_elements + kTileK - 1) / kTileK; }
+
+std::size_t WeightTiles::bytes() const {
+  return static_cast<std::size_t>(row_tile_count() * k_tile_count() *
+                                  (kTileBytes + kTileSignBytes));
+}
+
+WeightTiles pack_weights(const Nvfp4View& b, hw::Operand operand, std::span<std::uint8_t> out) {
+  check(b, "weights");
+  return pack({.op = Op::kGemm, .n = b.rows, .k_elements = b.k_elements, .operand = operand},
+              Source(Op::kGemm, {&b, nullptr}), out);
+}
+
+WeightTiles pack_dual_weights(const Nvfp4View& gate, const Nvfp4View& up, hw::Operand operand,
+                              std::span<std::uint8_t> out) {
+  check(gate, "gate weights");
+  check(up, "up weights");
+  if (gate.rows != up.rows || gate.k_elements != up.k_elements) {
+    throw Error(fmt::format("gate weights are {} x {} but up weights are {} x {}", gate.rows,
+                            gate.k_elements, up.rows, up.k_elements));
+  }
+  return pack({.op = Op::kDual, .n = gate.rows, .k_elements = gate.k_elements, .operand = operand},
+              Source(Op::kDual, {&gate, &up}), out);
+}
+
+Nvfp4Matrix unpack_weights(const WeightTiles& tiles, std::span<const std::uint8_t> packed) {
+  return unpack(tiles, packed, 0);
+}
+
+Nvfp4Matrix unpack_up_weights(const WeightTiles& tiles, std::span<const std::uint8_t> packed) {
+  THRESHER_ASSERT(tiles.op == Op::kDual);
+  return unpack(tiles, packed, 1);
+}
+
+}  // namespace thresher::gpu::sm90

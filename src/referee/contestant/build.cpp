@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "referee/contestant/build.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "referee/contestant/build_gpu.hpp"
+#include "referee/contestant/compile_step.hpp"
+#include "referee/contestant/contestant_header.hpp"
+#include "referee/sandbox/scratch.hpp"
+#include "thresher/error.hpp"
+
+namespace thresher::referee {
+namespace {
+
+namespace fs = std::filesystem;
+
+void write_header(const fs::path& folder) {
+  const fs::path path = folder / "thresher" / "contestant.h";
+  std::error_code ignored;  // the stream below fails if the folder is missing
+  fs::create_directories(path.parent_path(), ignored);
+  std::ofstream stream(path, std::ios::binary);
+  if (!(stream << kContestantHeaders[0].text) || !stream.flush()) {
+    throw Error(fmt::format("cannot write {}", path.string()));
+  }
+}
+
+struct Paths {
+  fs::path source;   // a copy that contestants can read
+  fs::path origin;   // the folder it comes from, for what it includes
+  fs::path library;  // to be made
+};
+
+std::vector<std::string> compiler_command(const Paths& paths, const fs::path& include_folder,
+                                          const fs::path& built) {
+  const bool is_c = paths.source.extension() == ".c";
+  return {is_c ? "cc" : "c++",
+          is_c ? "-std=gnu17" : "-std=gnu++20",
+          "-O3",
+          "-march=native",
+          "-fPIC",
+          "-shared",
+          "-pthread",
+          "-I" + include_folder.string(),
+          "-iquote" + paths.origin.string(),
+          paths.source.string(),
+          "-o",
+          built.string(),
+          "-lm"};
+}
+
+std::optional<Fault> compile(const Paths& paths, const BuildOptions& options) {
+  const ScratchFolder include_folder(FolderOwner::kReferee, options.folder);
+  const ScratchFolder scratch(FolderOwner::kContestant, options.folder);
+  write_header(include_folder.path());
+  const fs::path built = scratch.path() / paths.library.filename();
+  const Job job{.kind = JobKind::kCommand,
+                .command = compiler_command(paths, include_folder.path(), built),
+                .folder = scratch.path()};
+  std::optional<Fault> fault =
+      run_compiler(job, paths.source.filename().string(), scratch.path(), options);
+  if (fault) return fault;
+  // Out of the contestant's reach: what was built is what every round runs.
+  copy_readable(built, paths.library);
+  return std::nullopt;
+}
+
+BuildResult build_library(const Contestant& contestant, const BuildOptions& options) {
+  const fs::path source = source_path(contestant);
+  const std::string extension = source.extension().string();
+  const fs::path library = options.folder / (source.stem().string() + "-contestant.so");
+  BuildResult result{.side = {.job = {.kind = JobKind::kLibrary, .library = library}}};
+  if (extension == ".so") {
+    copy_readable(source, library);
+  } else if (extension == ".c" || extension == ".cpp" || extension == ".cc") {
+    const fs::path copied = options.folder / source.filename();
+    copy_readable(source, copied);
+    result.fault = compile({copied, source.parent_path(), library}, options);
+  } else if (extension == ".cu") {
+    result.fault =
+        invalid(check::kBuild, "a CUDA source enters by a pitch that says how it is launched");
+  } else {
+    result.fault = invalid(
+        check::kBuild, fmt::format("{} is neither .c, .cpp nor .so", source.filename().string()));
+  }
+  return result;
+}
+
+}  // namespace
+
+BuildResult build(const Contestant& contestant, const BuildOptions& options) {
+  if (contestant.kind == ContestantKind::kCommand && contestant.command.empty()) {
+    throw Error(fmt::format("contestant '{}': the command is empty", contestant.name));
+  }
+  if (backend_of(contestant) == Backend::kGpu) return build_for_gpu(contestant, options);
+  if (contestant.kind == ContestantKind::kLibrary) return build_library(contestant, options);
+  if (contestant.kind == ContestantKind::kVariant) {
+    return {.side = {.job = {.kind = JobKind::kVariant, .variant = contestant.variant}}};
+  }
+  return {.side = {.job = {.kind = JobKind::kCommand,
+                           .command = contestant.command,
+                           .folder = fs::absolute(contestant.folder)}}};
+}
+
+}  // namespace thresher::referee

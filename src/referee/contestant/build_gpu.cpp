@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "referee/contestant/build_gpu.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string_view>
+
+#include "assert.hpp"
+#include "gpu/runtime/compiler.hpp"
+#include "referee/contestant/compile_step.hpp"
+#include "referee/contestant/cuda_compile.hpp"
+#include "referee/protocol.hpp"
+#include "referee/sandbox/scratch.hpp"
+#include "thresher/error.hpp"
+
+namespace thresher::referee {
+namespace {
+
+namespace fs = std::filesystem;
+
+Job job_on(const RefereeGpu& gpu, JobKind kind) {
+  return {.kind = kind, .backend = Backend::kGpu, .cuda = gpu.setting()};
+}
+
+BuildResult build_variant(const Contestant& contestant, const BuildOptions& options) {
+  BuildResult result{.side = {.job = job_on(*options.gpu, JobKind::kVariant)}};
+  result.side.job.variant = contestant.variant;
+  try {
+    result.side.launches = options.gpu->compile_variant(contestant.variant, options.problems);
+  } catch (const gpu::CompileError& error) {
+    result.fault = invalid(check::kBuild, printable(error.what()));
+  }
+  return result;
+}
+
+// The pitch's expressions with the numbers of the suite: what fails here would fail in the match.
+std::optional<Fault> count_launches(const CudaLaunches& launches, const BuildOptions& options,
+                                    std::vector<gpu::LaunchCounts>& counts) {
+  const int sm_count = options.gpu->device().properties().sm_count;
+  for (const Problem& problem : options.problems) {
+    try {
+      const CudaLaunchPlan plan = plan_launches(launches, problem, sm_count);
+      counts.push_back({.kernels = static_cast<std::int64_t>(plan.launches.size())});
+    } catch (const Error& error) {
+      return invalid(check::kBuild, fmt::format("problem '{}': {}", problem.name, error.what()));
+    }
+  }
+  return std::nullopt;
+}
+
+BuildResult build_cuda(const Contestant& contestant, const BuildOptions& options) {
+  const fs::path source = source_path(contestant);
+  const fs::path copied = options.folder / source.filename();
+  copy_readable(source, copied);
+  const ScratchFolder scratch(FolderOwner::kContestant, options.folder);
+  Job compile{.kind = JobKind::kCompile,
+              .library = copied,
+              .folder = scratch.path(),
+              .cuda = options.gpu->setting()};
+  compile.cuda.origin = source.parent_path();
+  compile.cuda.launches = contestant.launches;
+
+  BuildResult result{.side = {.job = job_on(*options.gpu, JobKind::kCuda)}};
+  result.fault = count_launches(contestant.launches, options, result.side.launches);
+  if (!result.fault) {
+    result.fault = run_compiler(compile, source.filename().string(), scratch.path(), options);
+  }
+  if (result.fault) return result;
+  // Out of the contestant's reach: what was built is what every round runs.
+  result.side.job.library = options.folder / (source.stem().string() + ".cubin");
+  result.side.job.cuda.launches = contestant.launches;
+  copy_readable(scratch.path() / kCubinName, result.side.job.library);
+  return result;
+}
+
+BuildResult build_command(const Contestant& contestant, const BuildOptions& options) {
+  BuildResult result{.side = {.job = job_on(*options.gpu, JobKind::kCommand)}};
+  result.side.job.command = contestant.command;
+  result.side.job.command.front() = found_program(contestant.command.front(), std::getenv("PATH"));
+  result.side.job.folder = fs::absolute(contestant.folder);
+  return result;
+}
+
+}  // namespace
+
+std::string found_program(const std::string& program, const char* path) {
+  if (path == nullptr || program.find('/') != std::string::npos) return program;
+  std::string_view rest = path;
+  while (!rest.empty()) {
+    const std::string_view folder = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
+    const fs::path candidate = fs::path(folder) / program;
+    if (!folder.empty() && access(candidate.c_str(), X_OK) == 0) return candidate.string();
+  }
+  return program;
+}
+
+BuildResult build_for_gpu(const Contestant& contestant, const BuildOptions& options) {
+  THRESHER_ASSERT(options.gpu != nullptr);
+  switch (contestant.kind) {
+    case ContestantKind::kVariant:
+      return build_variant(contestant, options);
+    case ContestantKind::kCuda:
+      return build_cuda(contestant, options);
+    case ContestantKind::kCommand:
+      return build_command(contestant, options);
+    case ContestantKind::kLibrary:
+      break;
+  }
+  return {.fault = invalid(check::kBuild,
+                           "a shared library is called with host memory: on a GPU enter a .cu "
+                           "source or a command")};
+}
+
+}  // namespace thresher::referee

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "referee/contestant/contestant.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <fstream>
+#include <sstream>
+
+#include "digest/sha256.hpp"
+#include "thresher/error.hpp"
+
+namespace thresher {
+namespace {
+
+namespace fs = std::filesystem;
+
+// In the order of the enumerators.
+constexpr std::array<std::string_view, 4> kWords = {"variant", "library", "command", "cuda"};
+
+std::string hash_of_file(const fs::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  std::ostringstream bytes;
+  bytes << stream.rdbuf();
+  if (!stream.is_open() || stream.bad()) throw Error(fmt::format("cannot read {}", path.string()));
+  return sha256_hex(std::move(bytes).str());
+}
+
+// The code behind every variant. It does not change while it runs, and it is large.
+const std::string& hash_of_this_program() {
+  static const std::string hash = hash_of_file("/proc/self/exe");
+  return hash;
+}
+
+}  // namespace
+
+std::string_view to_string(ContestantKind kind) { return kWords[static_cast<std::size_t>(kind)]; }
+
+Backend backend_of(const Contestant& contestant) {
+  if (contestant.kind == ContestantKind::kCuda) return Backend::kGpu;
+  if (contestant.kind == ContestantKind::kVariant && !contestant.variant.empty()) {
+    return backend_of_variant(contestant.variant);
+  }
+  return contestant.backend;
+}
+
+std::string contestant_hash(const Contestant& contestant) {
+  // Lengths in front, so that no two contestants make the same text.
+  std::string text = fmt::format("{}\n", to_string(contestant.kind));
+  const auto add = [&](std::string_view part) {
+    text += fmt::format("{}:{}\n", part.size(), part);
+  };
+  switch (contestant.kind) {
+    case ContestantKind::kVariant:
+      add(contestant.variant);
+      add(hash_of_this_program());
+      break;
+    case ContestantKind::kLibrary:
+      add(hash_of_file(contestant.folder / contestant.source));
+      break;
+    case ContestantKind::kCommand:
+      for (const std::string& word : contestant.command) {
+        add(word);
+        const fs::path path = contestant.folder / word;
+        if (fs::is_regular_file(path)) add(hash_of_file(path));
+      }
+      break;
+    case ContestantKind::kCuda:
+      add(hash_of_file(contestant.folder / contestant.source));
+      add(to_text(contestant.launches));
+      break;
+  }
+  // Left out for the CPU: ledgers hold hashes from before there was another backend.
+  if (backend_of(contestant) != Backend::kCpu) add(to_string(backend_of(contestant)));
+  return sha256_hex(text);
+}
+
+}  // namespace thresher

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "referee/sandbox/child.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include "referee/sandbox/launcher.hpp"
+#include "thresher/error.hpp"
+
+namespace thresher::referee {
+namespace {
+
+constexpr std::size_t kErrorBytesKept = std::size_t{16} << 10;
+constexpr auto kEndingGrace = std::chrono::seconds(2);
+
+[[noreturn]] void refuse(const char* step, int error) {
+  throw Error(fmt::format("cannot start a contestant: {}: {}", step, std::strerror(error)));
+}
+
+struct Ends {
+  UniqueFd ours;
+  UniqueFd theirs;
+};
+
+// The child's descriptors are put in place one after the other, so none may already lie there.
+UniqueFd out_of_the_way(int fd) {
+  const UniqueFd low(fd);
+  UniqueFd high(fcntl(fd, F_DUPFD_CLOEXEC, kControlFd + 1));
+  if (!high) refuse("fcntl", errno);
+  return high;
+}
+
+Ends make_pipe() {
+  int fds[2];
+  if (pipe2(fds, O_CLOEXEC) != 0) refuse("pipe", errno);
+  return {out_of_the_way(fds[0]), out_of_the_way(fds[1])};
+}
+
+// A pipe would raise SIGPIPE here when the contestant is gone; a socket can be told not to.
+Ends make_socket() {
+  int fds[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) refuse("socketpair", errno);
+  return {out_of_the_way(fds[0]), out_of_the_way(fds[1])};
+}
+
+int milliseconds_until(Clock::time_point deadline) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 1 << 30));
+}
+
+// What is there, at most a buffer full; empty at the end of the stream.
+std::string read_some(int fd) {
+  char buffer[1 << 14];
+  ssize_t count = 0;
+  do {
+    count = read(fd, buffer, sizeof buffer);
+  } while (count < 0 && errno == EINTR);
+  return {buffer, static_cast<std::size_t>(std::max<ssize_t>(count, 0))};
+}
+
+// posix_spawn's two kinds of options, freed on every path.
+struct SpawnOptions {
+  SpawnOptions() {
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+  }
+  SpawnOptions(const SpawnOptions&) = delete;
+  SpawnOptions& operator=(const SpawnOptions&) = delete;
+  ~SpawnOptions() {
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+  }
+
+  void give(int fd, int as_fd) {
+    if (fd >= 0) {
+      posix_spawn_file_actions_adddup2(&actions, fd, as_fd);
+    } else {
+      posix_spawn_file_actions_addopen(&actions, as_fd, "/dev/null", O_RDONLY, 0);
+    }
+  }
+
+  // Its own process group, and the signals as a fresh program expects them.
+  void set_process() {
+    sigset_t none;
+    sigset_t all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(
+        &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  }
+
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+};
+
+}  // namespace
+
+Child::Child(ChildOptions options) {
+  options.order.referee_pid = getpid();
+  spawn(options);
+}
+
+void Child::spawn(const ChildOptions& options) {
+  Ends input = make_socket();
+  Ends output = make_pipe();
+  Ends errors = make_pipe();
+  Ends control = make_pipe();
+  const UniqueFd arenas[] = {
+      UniqueFd(options.input_fd < 0 ? -1
+                                    : fcntl(options.input_fd, F_DUPFD_CLOEXEC, kControlFd + 1)),
+      UniqueFd(options.output_fd < 0 ? -1
+                                     : fcntl(options.output_fd, F_DUPFD_CLOEXEC, kControlFd + 1))};
+  SpawnOptions spawn_options;
+  spawn_options.give(input.theirs.get(), STDIN_FILENO);
+  spawn_options.give(output.theirs.get(), STDOUT_FILENO);
+  spawn_options.give(errors.theirs.get(), STDERR_FILENO);
+  spawn_options.give(arenas[0].get(), kInputFd);
+  spawn_options.give(arenas[1].get(), kOutputFd);
+  spawn_options.give(control.theirs.get(), kControlFd);
+  spawn_options.set_process();
+
+  const std::string program = options.program.empty() ? "/proc/self/exe" : options.program.string();
+  std::string name = "thresher";
+  std::string verb = "worker";
+  std::string order = to_text(options.order);
+  char* arguments[] = {name.data(), verb.data(), order.data(), nullptr};
+  const int error = posix_spawn(&pid_, program.c_str(), &spawn_options.actions,
+                                &spawn_options.attributes, arguments, environ);
+  if (error != 0) refuse(program.c_str(), error);
+  stdin_ = std::move(input.ours);
+  stdout_ = std::move(output.ours);
+  stderr_ = std::move(errors.ours);
+  control_ = std::move(control.ours);
+}
+
+Child::~Child() { kill(); }
+
+void Child::kill() {
+  if (pid_ < 0) return;
+  signal_group(SIGKILL);
+  // The pipe ends when the last process that holds it has gone: nothing of this contestant shall
+  // still be running when the next one is timed.
+  const Clock::time_point deadline = Clock::now() + kEndingGrace;
+  while (stdout_ && listen(deadline)) {
+  }
+  waitpid(pid_, nullptr, 0);
+  pid_ = -1;
+}
+
+void Child::signal_group(int signal) {
+  if (pid_ > 0) ::kill(-pid_, signal);
+}
+
+void Child::stop() { signal_group(SIGSTOP); }
+void Child::resume() { signal_group(SIGCONT); }
+
+bool Child::send(const std::string& line) {
+  const ssize_t sent = ::send(stdin_.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  return sent == static_cast<ssize_t>(line.size());
+}
+
+bool Child::wait_until_started(Clock::time_point deadline) {
+  while (!started_ && !has_ended() && control_) {
+    if (!listen(deadline)) break;
+  }
+  return started_ && failure_.empty();
+}
+
+bool Child::listen(Clock::time_point deadline) {
+  // poll() skips negative descriptors: streams that have ended.
+  pollfd streams[] = {
+      {stdout_.get(), POLLIN, 0}, {stderr_.get(), POLLIN, 0}, {control_.get(), POLLIN, 0}};
+  const int ready = poll(streams, 3, milliseconds_until(deadline));
+  if (ready == 0) return false;
+  if (ready < 0) return errno == EINTR;
+  if (streams[0].revents != 0) read_output();
+  if (streams[1].revents != 0) read_errors();
+  if (streams[2].revents != 0) read_control();
+  return true;
+}
+
+void Child::read_output() {
+  const std::string bytes = read_some(stdout_.get());
+  last_read_ = Clock::now();
+  if (bytes.empty()) stdout_.close();
+  lines_.feed(bytes);
+}
+
+void Child::read_errors() {
+  const std::string bytes = read_some(stderr_.get());
+  if (bytes.empty()) stderr_.close();
+  error_bytes_ += bytes.size();
+  errors_ += std::string_view(bytes).substr(0, kErrorBytesKept - errors_.size());
+}
+
+void Child::read_control() {
+  const std::string bytes = read_some(control_.get());
+  if (bytes.empty()) control_.close();
+  control_lines_.feed(bytes);
+  while (const std::optional<std::string> line = control_lines_.next_line()) {
+    const std::string_view text = *line;
+    if (text == "started") started_ = true;
+    if (text.starts_with("refused ")) refusals_.emplace_back(text.substr(8));
+    if (text.starts_with("failed ")) failure_ = text.substr(7);
+    if (text.starts_with("exit ") || text.starts_with("signal ")) ending_ = text;
+  }
+}
+
+Answer Child::await_line(Clock::time_point deadline) {
+  while (true) {
+    if (std::optional<std::string> line = lines_.next_line()) {
+      return {Heard::kLine, std::move(*line), last_read_};
+    }
+    if (lines_.overlong()) return {Heard::kOverlong, {}, last_read_};
+    if (error_bytes_ > kErrorBytesMax) return {Heard::kFlood, {}, last_read_};
+    if (!stdout_) break;
+    if (!listen(deadline)) return {Heard::kTimeout, {}, Clock::now()};
+  }
+  wait_for_end(Clock::now() + kEndingGrace);
+  return {Heard::kEnded, {}, last_read_};
+}
+
+bool Child::has_spoken() {
+  pollfd stream = {stdout_.get(), POLLIN, 0};
+  return !lines_.empty() || poll(&stream, 1, 0) > 0;
+}
+
+bool Child::wait_for_end(Clock::time_point deadline) {
+  while (control_) {
+    if (!listen(deadline)) return false;
+  }
+  return true;
+}
+
+std::string Child::describe_end() const {
+  std::string text;
+  if (!failure_.empty()) {
+    text = failure_;
+  } else if (ending_.starts_with("signal ")) {
+    const int number = std::stoi(ending_.substr(7));
+    text = fmt::format("was ended by signal {} ({})", number, strsignal(number));
+  } else if (ending_.starts_with("exit ")) {
+    text = fmt::format("ended with exit code {}", ending_.substr(5));
+  } else {
+    text = "closed its stdout or was killed with its keeper";
+  }
+  if (!errors_.empty()) text += fmt::format("; stderr: {}", printable(errors_));
+  return text;
+}
+
+}  // namespace thresher::referee

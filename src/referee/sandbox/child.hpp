@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// A sandboxed process as the referee holds it: start it, talk to it with a clock in hand, stop it,
+// let it go on, kill it with everything it has started.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "referee/protocol.hpp"
+#include "referee/sandbox/job.hpp"
+#include "referee/sandbox/unique_fd.hpp"
+
+namespace thresher::referee {
+
+using Clock = std::chrono::steady_clock;
+
+enum class Heard : std::uint8_t {
+  kLine,
+  kTimeout,
+  kEnded,     // describe_end() says how
+  kOverlong,  // more than kLineBytesMax without a line break
+  kFlood,     // more than kErrorBytesMax on stderr
+};
+
+struct Answer {
+  Heard heard = Heard::kTimeout;
+  std::string line;
+  Clock::time_point when;  // it could be read at this time
+};
+
+inline constexpr std::size_t kErrorBytesMax = std::size_t{1} << 20;
+
+struct ChildOptions {
+  std::filesystem::path program;  // the thresher binary; empty means the running one
+  WorkOrder order;
+  int input_fd = -1;  // arenas to inherit, or none
+  int output_fd = -1;
+};
+
+class Child {
+ public:
+  // Throws Error when no process can be started: the operator's trouble, not the contestant's.
+  explicit Child(ChildOptions options);
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  ~Child();
+
+  // Waits until the sandbox stands and foreign code is about to run; false if it never does.
+  bool wait_until_started(Clock::time_point deadline);
+
+  // False when nobody reads any more.
+  bool send(const std::string& line);
+  Answer await_line(Clock::time_point deadline);
+  // Something was said that await_line() has not returned.
+  bool has_spoken();
+
+  // All processes of the contestant at once.
+  void stop();
+  void resume();
+  void kill();
+
+  // Waits for the process to end by itself. False: it did not.
+  bool wait_for_end(Clock::time_point deadline);
+  // Exit code 0, and no signal.
+  bool succeeded() const { return ending_ == "exit 0"; }
+  // "was ended by signal 11 (Segmentation fault); stderr: ..."
+  std::string describe_end() const;
+  // The beginning of what it wrote to stderr.
+  const std::string& errors() const { return errors_; }
+
+  // Layers that the kernel refused, complete once started.
+  const std::vector<std::string>& refusals() const { return refusals_; }
+
+ private:
+  void spawn(const ChildOptions& options);
+  // Waits for any news and takes it in; false when the deadline has passed.
+  bool listen(Clock::time_point deadline);
+  void read_output();
+  void read_errors();
+  void read_control();
+  bool has_ended() const { return !ending_.empty() || !failure_.empty(); }
+  void signal_group(int signal);
+
+  pid_t pid_ = -1;
+  UniqueFd stdin_;
+  UniqueFd stdout_;
+  UniqueFd stderr_;
+  UniqueFd control_;
+  LineReader lines_;
+  LineReader control_lines_;
+  Clock::time_point last_read_;
+  std::size_t error_bytes_ = 0;
+  std::string errors_;
+  std::vector<std::string> refusals_;
+  bool started_ = false;
+  std::string failure_;  // why it could not start
+  std::string ending_;   // "exit 3", "signal 11"
+};
+
+}  // namespace thresher::referee

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Landlock: the kernel's way for a process to give up rights on files for itself and its children.
+//
+// The numbers are spelt out because the kernel a binary meets is often newer than the headers it
+// was built with; each ABI version adds rights, and asking for an unknown one is an error.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+#include "referee/sandbox/sandbox.hpp"
+#include "referee/sandbox/unique_fd.hpp"
+
+namespace thresher::referee {
+namespace {
+
+// struct landlock_ruleset_attr; older kernels take its first 8 or 16 bytes.
+struct RulesetAttributes {
+  std::uint64_t handled_access_fs = 0;
+  std::uint64_t handled_access_net = 0;
+  std::uint64_t scoped = 0;
+};
+
+// struct landlock_path_beneath_attr
+struct __attribute__((packed)) PathBeneath {
+  std::uint64_t allowed_access = 0;
+  std::int32_t parent_fd = -1;
+};
+
+constexpr std::uint32_t kAskVersion = 1;
+constexpr int kRulePathBeneath = 1;
+
+constexpr std::uint64_t kWriteFile = 1u << 1;
+constexpr std::uint64_t kRemoveAndMake = 0x1ff0;  // bits 4 to 12
+constexpr std::uint64_t kRefer = 1u << 13;        // move or link between folders; ABI 2
+constexpr std::uint64_t kTruncate = 1u << 14;     // ABI 3
+constexpr std::uint64_t kBindAndConnectTcp = 3;   // ABI 4
+constexpr std::uint64_t kSocketsAndSignals = 3;   // to processes outside the domain; ABI 6
+
+RulesetAttributes attributes_of(long abi) {
+  RulesetAttributes attributes{.handled_access_fs = kWriteFile | kRemoveAndMake};
+  if (abi >= 2) attributes.handled_access_fs |= kRefer;
+  if (abi >= 3) attributes.handled_access_fs |= kTruncate;
+  if (abi >= 4) attributes.handled_access_net = kBindAndConnectTcp;
+  if (abi >= 6) attributes.scoped = kSocketsAndSignals;
+  return attributes;
+}
+
+std::size_t attribute_bytes(long abi) { return abi >= 6 ? 24 : abi >= 4 ? 16 : 8; }
+
+bool allow(int ruleset, const char* path, std::uint64_t access) {
+  const UniqueFd folder(open(path, O_PATH | O_CLOEXEC));
+  if (!folder) return false;
+  const PathBeneath rule{.allowed_access = access, .parent_fd = folder.get()};
+  return syscall(SYS_landlock_add_rule, ruleset, kRulePathBeneath, &rule, 0) == 0;
+}
+
+// The devices of NVIDIA's driver, as far as there are any, and the process's own files.
+bool allow_cuda(int ruleset, std::uint64_t access) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev", ignored)) {
+    const bool is_device = entry.path().filename().string().starts_with("nvidia");
+    if (is_device && !allow(ruleset, entry.path().c_str(), access)) return false;
+  }
+  return allow(ruleset, "/proc/self", access);
+}
+
+}  // namespace
+
+void forbid_writes_outside(const std::filesystem::path& scratch, Backend backend,
+                           Refusals& refusals) {
+  const long abi = syscall(SYS_landlock_create_ruleset, nullptr, 0, kAskVersion);
+  if (abi < 1) {
+    refusals.add_errno(layer::kWriteProtection, "this kernel has no Landlock");
+    return;
+  }
+  const RulesetAttributes attributes = attributes_of(abi);
+  const UniqueFd ruleset(
+      static_cast<int>(syscall(SYS_landlock_create_ruleset, &attributes, attribute_bytes(abi), 0)));
+  // Programs expect to be able to throw things away.
+  const std::uint64_t device_access = attributes.handled_access_fs & (kWriteFile | kTruncate);
+  const bool ok =
+      ruleset && allow(ruleset.get(), "/dev/null", device_access) &&
+      (backend != Backend::kGpu || allow_cuda(ruleset.get(), device_access)) &&
+      (scratch.empty() || allow(ruleset.get(), scratch.c_str(), attributes.handled_access_fs)) &&
+      syscall(SYS_landlock_restrict_self, ruleset.get(), 0) == 0;
+  if (!ok) refusals.add_errno(layer::kWriteProtection, "Landlock");
+}
+
+}  // namespace thresher::referee

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "referee/sandbox/launcher.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "referee/contestant/cuda_compile.hpp"
+#include "referee/protocol.hpp"
+#include "referee/worker/worker_main.hpp"
+#include "thresher/error.hpp"
+
+namespace thresher::referee {
+namespace {
+
+constexpr const char* kPath = "/usr/local/bin:/usr/bin:/bin";
+
+void report(const std::string& line) {
+  const std::string text = line + '\n';
+  // Short enough for a pipe to take it whole; with the referee gone there is nobody to tell.
+  const ssize_t written = write(kControlFd, text.data(), text.size());
+  static_cast<void>(written);
+}
+
+[[noreturn]] void fail(const std::string& why) {
+  report("failed " + printable(why));
+  _exit(1);
+}
+
+void die_with_parent(pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  // The parent may have gone before the line above.
+  if (getppid() != parent) _exit(1);
+}
+
+// What the contestant talks through must not be held open by those who only wait for it.
+void close_conversation() {
+  for (int fd = 0; fd <= kOutputFd; ++fd) close(fd);
+}
+
+pid_t fork_or_fail() {
+  const pid_t pid = fork();
+  if (pid < 0) fail(fmt::format("fork: {}", std::strerror(errno)));
+  return pid;
+}
+
+int wait_for(pid_t pid) {
+  int status = 0;
+  while (true) {
+    const pid_t ended = wait(&status);
+    if (ended == pid) return status;
+    // Orphans of the contestant come and go; only that there is no child left cannot happen.
+    if (ended < 0 && errno == ECHILD) return 0;
+  }
+}
+
+[[noreturn]] void keep(pid_t contestant) {
+  close_conversation();
+  const int status = wait_for(contestant);
+  report(WIFSIGNALED(status) ? fmt::format("signal {}", WTERMSIG(status))
+                             : fmt::format("exit {}", WEXITSTATUS(status)));
+  _exit(0);
+}
+
+// Nothing of the operator's environment; what programs expect to find, in the scratch folder.
+void clean_environment(const std::filesystem::path& scratch) {
+  clearenv();
+  setenv("PATH", kPath, 1);
+  setenv("LANG", "C.UTF-8", 1);
+  for (const char* name : {"HOME", "TMPDIR"}) setenv(name, scratch.c_str(), 1);
+}
+
+// The first to go should memory run out: the machine belongs to the operator.
+void volunteer_for_memory_killer() {
+  const int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  const ssize_t written = write(fd, "1000", 4);
+  static_cast<void>(written);
+  close(fd);
+}
+
+[[noreturn]] void become(const Job& job) {
+  if (chdir(job.folder.c_str()) != 0) {
+    fail(fmt::format("user {} cannot enter {}: {}", geteuid(), job.folder.string(),
+                     std::strerror(errno)));
+  }
+  std::vector<char*> arguments;
+  for (const std::string& argument : job.command) {
+    arguments.push_back(const_cast<char*>(argument.c_str()));
+  }
+  arguments.push_back(nullptr);
+  report("started");
+  execvp(arguments[0], arguments.data());
+  fail(fmt::format("user {} cannot run {}: {}", geteuid(), job.command[0], std::strerror(errno)));
+}
+
+[[noreturn]] void be_contestant(const WorkOrder& order, bool own_process_namespace,
+                                Refusals refusals) {
+  volunteer_for_memory_killer();
+  clean_environment(order.scratch);
+  const std::size_t known_count = refusals.texts().size();
+  forbid_new_privileges(refusals);
+  forbid_writes_outside(order.scratch, order.job.backend, refusals);
+  filter_system_calls(!own_process_namespace, order.job.backend, refusals);
+  for (std::size_t i = known_count; i < refusals.texts().size(); ++i) {
+    report("refused " + refusals.texts()[i]);
+  }
+  close_range(kControlFd + 1, ~0u, 0);
+  if (order.job.kind == JobKind::kCommand) {
+    fcntl(kControlFd, F_SETFD, FD_CLOEXEC);
+    become(order.job);
+  }
+  report("started");
+  close(kControlFd);
+  if (order.job.kind == JobKind::kCompile) _exit(compile_cuda(order.job));
+  if (order.job.kind != JobKind::kProbe) serve(order.job);
+  _exit(0);
+}
+
+}  // namespace
+
+void launch(const WorkOrder& order) {
+  die_with_parent(static_cast<pid_t>(order.referee_pid));
+  Refusals refusals;
+  enter_namespaces(order.job.backend, refusals);
+  set_limits(order.limits, order.job.backend, refusals);
+  for (const std::string& refusal : refusals.texts()) report("refused " + refusal);
+
+  const bool own_process_namespace = !refusals.contains(layer::kProcessNamespace);
+  if (own_process_namespace) {
+    if (const pid_t keeper = fork_or_fail(); keeper != 0) {
+      close_conversation();
+      close(kControlFd);
+      wait_for(keeper);
+      _exit(0);
+    }
+    // Cannot check for its parent, which is not in its namespace. Should that have gone just now,
+    // the referee is left, which kills the group, and the contestant, whose stdin has ended.
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  }
+  const pid_t keeper = getpid();
+  const pid_t contestant = fork_or_fail();
+  if (contestant != 0) keep(contestant);
+  die_with_parent(keeper);
+  be_contestant(order, own_process_namespace, std::move(refusals));
+}
+
+}  // namespace thresher::referee

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "referee/sandbox/sandbox.hpp"
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace thresher::referee {
+namespace {
+
+// A sanitizer reserves terabytes of addresses that it never touches.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kReservesAddresses = true;
+#else
+constexpr bool kReservesAddresses = false;
+#endif
+
+bool limit(__rlimit_resource resource, std::int64_t value) {
+  const auto bound = static_cast<rlim_t>(value);
+  const struct rlimit both = {bound, bound};
+  return setrlimit(resource, &both) == 0;
+}
+
+}  // namespace
+
+void Refusals::add(const char* layer_name, std::string_view why) {
+  texts_.push_back(fmt::format("{}: {}", layer_name, why));
+}
+
+void Refusals::add_errno(const char* layer_name, std::string_view step) {
+  add(layer_name, fmt::format("{}: {}", step, std::strerror(errno)));
+}
+
+bool Refusals::contains(const char* layer_name) const {
+  const std::string prefix = fmt::format("{}: ", layer_name);
+  for (const std::string& text : texts_) {
+    if (text.starts_with(prefix)) return true;
+  }
+  return false;
+}
+
+void set_limits(const SandboxLimits& limits, Backend backend, Refusals& refusals) {
+  const bool ok = limit(RLIMIT_CPU, limits.cpu_seconds) && limit(RLIMIT_CORE, 0) &&
+                  limit(RLIMIT_FSIZE, limits.file_bytes) && limit(RLIMIT_NOFILE, limits.open_files);
+  if (!ok) refusals.add_errno(layer::kOtherLimits, "setrlimit");
+
+  if (kReservesAddresses) {
+    refusals.add(layer::kMemoryLimit, "this build has a sanitizer");
+  } else if (backend == Backend::kGpu) {
+    refusals.add(layer::kMemoryLimit, "CUDA reserves more addresses than any memory has");
+  } else if (!limit(RLIMIT_AS, limits.address_space_bytes)) {
+    refusals.add_errno(layer::kMemoryLimit, "setrlimit");
+  }
+
+  // Elsewhere the limit would count all processes of the user, most of which are none of ours.
+  const bool counted_apart =
+      !refusals.contains(layer::kUserNamespace) || geteuid() == kUnprivilegedId;
+  if (!counted_apart) {
+    refusals.add(layer::kProcessLimit, "needs a user namespace");
+  } else if (!limit(RLIMIT_NPROC, limits.processes)) {
+    refusals.add_errno(layer::kProcessLimit, "setrlimit");
+  }
+}
+
+void forbid_new_privileges(Refusals& refusals) {
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+    refusals.add_errno(layer::kNoNewPrivileges, "prctl");
+  }
+}
+
+}  // namespace thresher::referee

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "referee/stage/gpu_copies.hpp"
+
+#include <atomic>
+
+#include "referee/timing/side_by_side.hpp"
+
+namespace thresher::referee {
+namespace {
+
+std::vector<Inputs> draw(std::span<const GpuEntry> entries, std::uint64_t seed) {
+  std::vector<Inputs> drawn(entries.size());
+  side_by_side(entries.size(), [&](std::size_t i) {
+    drawn[i] = make_inputs(entries[i].problem, InputFamily::kNatural, Random(seed, i).next());
+  });
+  return drawn;
+}
+
+}  // namespace
+
+GpuCopies::GpuCopies(const gpu::Device& device, std::vector<GpuEntry> entries, Random& random)
+    : entries_(std::move(entries)), stage_(device, entries_, Room::kForAll) {
+  const std::vector<Inputs> drawn = draw(entries_, random.next());
+  std::vector<std::size_t> problem_of;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    for (int copy = 0; copy < entries_[i].rotation.copy_count; ++copy) {
+      copies_.push_back(stage_.reserve(entries_[i].problem));
+      problem_of.push_back(i);
+    }
+  }
+  side_by_side(copies_.size(), [&](std::size_t i) { copies_[i].inputs = drawn[problem_of[i]]; });
+}
+
+void GpuCopies::turn(Random& random) {
+  const std::uint64_t seed = random.next();
+  side_by_side(copies_.size(), [&](std::size_t i) {
+    Random stream(seed, i);
+    turn_rows(copies_[i].problem, copies_[i].inputs, stream);
+    stage_.write(copies_[i]);
+  });
+}
+
+std::span<StagedProblem> GpuCopies::of(int problem_index) {
+  std::size_t first = 0;
+  for (int i = 0; i < problem_index; ++i) {
+    first += static_cast<std::size_t>(entries_[static_cast<std::size_t>(i)].rotation.copy_count);
+  }
+  const GpuEntry& entry = entries_[static_cast<std::size_t>(problem_index)];
+  return std::span(copies_).subspan(first, static_cast<std::size_t>(entry.rotation.copy_count));
+}
+
+bool GpuCopies::intact() const {
+  std::atomic<bool> intact = true;
+  side_by_side(copies_.size(), [&](std::size_t i) {
+    if (!stage_.weights_intact(copies_[i])) intact = false;
+  });
+  return intact;
+}
+
+}  // namespace thresher::referee

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The input arena of a set of contestants: what they are told and what they compute with.
+//
+// Weights lie at its beginning and stay; the activations of each call are put at another place
+// behind them. The referee keeps its own copy of everything, from which expected values are
+// computed, and which tells whether anybody has changed the arena.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "gemm/inputs.hpp"
+#include "gemm/random.hpp"
+#include "referee/protocol.hpp"
+#include "referee/stage/arena.hpp"
+#include "thresher/problem.hpp"
+
+namespace thresher::referee {
+
+// Buffers in both arenas begin at multiples of this.
+inline constexpr std::int64_t kAlignmentBytes = 64;
+
+struct StagedProblem {
+  std::int64_t id = 0;
+  Problem problem;
+  Inputs inputs;                  // the referee's own copy
+  std::int64_t table_offset = 0;  // of the GroupRecords
+};
+
+Request prepare_request(const StagedProblem& staged, std::uint64_t token);
+
+// Where the outputs of one group of a call are to go.
+struct OutputPlace {
+  std::int64_t c = -1;
+  std::int64_t c_stride = 0;
+};
+
+enum class Room : std::uint8_t {
+  kForAll,       // the weights of all problems together
+  kForOneByOne,  // of any one, with clear() in between
+};
+
+class Stage {
+ public:
+  Stage(std::span<const Problem> problems, Room room);
+
+  // Puts the weights of `inputs` into the arena. No contestant may be running.
+  StagedProblem put(const Problem& problem, Inputs inputs);
+  // Makes room for other problems; those put so far are gone.
+  void clear();
+
+  // A place for the activations of a call, different each time.
+  std::int64_t draw_place(Random& random) const;
+  // Puts the activations and the table of a call there; returns the offset of the table.
+  std::int64_t put_call(const StagedProblem& staged, std::span<const OutputPlace> outputs,
+                        std::int64_t place);
+
+  // Whether the arena still holds what was put there.
+  bool call_intact(const StagedProblem& staged, std::int64_t place) const;
+  bool weights_intact(const StagedProblem& staged) const;
+
+  const Arena& arena() const { return arena_; }
+
+ private:
+  struct Sizes {
+    std::int64_t weights = 0;
+    std::int64_t call = 0;  // the largest
+  };
+  static Sizes sizes_of(std::span<const Problem> problems, Room room);
+  explicit Stage(Sizes sizes);
+
+  const Sizes sizes_;
+  Arena arena_;
+  std::int64_t used_ = 0;
+  std::int64_t next_id_ = 0;
+};
+
+// New activations out of old ones: every row is turned by a random number of blocks and gets new
+// signs. No earlier result, nor anything made from earlier activations, can be used again, and it
+// costs far less than drawing them anew.
+void redraw_activations(const Problem& problem, Inputs& inputs, Random& random);
+
+// Turns the signs of one block in the last quarter of every row: what a contestant that recognises
+// inputs by their first bytes does not notice.
+void turn_late_blocks(const Problem& problem, Inputs& inputs, Random& random);
+
+}  // namespace thresher::referee

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "referee/statistics/terms.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <span>
+
+#include "referee/statistics/distributions.hpp"
+#include "referee/statistics/looks.hpp"
+#include "referee/statistics/round_mean.hpp"
+
+namespace thresher::referee {
+namespace {
+
+class Judge {
+ public:
+  Judge(const RoundValues& values, const DealTerms& terms, const AnalysisOptions& options)
+      : values_(values),
+        terms_(terms),
+        error_(look_error(1 - terms.confidence, options)),
+        // Accepting needs all problems to pass, so each may err with the full probability. One
+        // problem suffices to reject, so there they share it.
+        shared_error_(error_ / static_cast<double>(values.problems.size())) {}
+
+  TermStanding gain() const {
+    const RoundMean rounds = mean_of_rounds(values_.geomean_log_ratio);
+    const double asked = std::log(terms_.speedup_min);
+    const double value = std::exp(rounds.mean);
+    const double margin = rounds.margin(1 - error_);
+    const double at_least = std::exp(rounds.mean - margin);
+    const double at_most = std::exp(rounds.mean + margin);
+    if (rounds.mean >= asked && rounds.mean > margin) {
+      return {Standing::kMet, fmt::format("geomean {:.3f}x, at least {:.3f}x", value, at_least)};
+    }
+    if (rounds.mean + margin < asked) {
+      return {Standing::kBroken, fmt::format("geomean {:.3f}x, at most {:.3f}x; {:.3f}x was asked",
+                                             value, at_most, terms_.speedup_min)};
+    }
+    if (rounds.mean >= asked) {
+      return {
+          Standing::kOpen,
+          fmt::format("geomean {:.3f}x, at least {:.3f}x: a gain is not certain", value, at_least),
+          rounds_needed(rounds, rounds.mean, 1 - error_)};
+    }
+    return {Standing::kOpen,
+            fmt::format("geomean {:.3f}x, at most {:.3f}x: it may reach the {:.3f}x asked", value,
+                        at_most, terms_.speedup_min),
+            rounds_needed(rounds, asked - rounds.mean, 1 - error_)};
+  }
+
+  TermStanding regression(std::size_t index, const std::string& problem) const {
+    const RoundMean rounds = mean_of_rounds(values_.problems[index].log_ratio);
+    const double line = -std::log1p(terms_.regression_max);
+    const double distance = rounds.mean - line;
+    const double value = std::exp(rounds.mean);
+    const double allowed = std::exp(line);
+    const double margin = rounds.margin(1 - error_);
+    if (distance > margin) return {Standing::kMet, ""};
+    const double shared_margin = rounds.margin(1 - shared_error_);
+    if (distance < -shared_margin) {
+      return {Standing::kBroken,
+              fmt::format("{}: {:.3f}x, at most {:.3f}x; {:.3f}x is allowed", problem, value,
+                          std::exp(rounds.mean + shared_margin), allowed)};
+    }
+    return {Standing::kOpen,
+            fmt::format("{}: {:.3f}x, at least {:.3f}x; {:.3f}x is allowed", problem, value,
+                        std::exp(rounds.mean - margin), allowed),
+            rounds_needed(rounds, std::abs(distance), 1 - (distance > 0 ? error_ : shared_error_))};
+  }
+
+  // More rounds make the spread better known, not smaller, so an open spread asks for none. It is
+  // the challenger's fault only if it is certain and the champion stayed within the limit.
+  TermStanding spread(std::size_t index, const std::string& problem) const {
+    const RoundMean champion = mean_of_rounds(values_.problems[index].champion_log_ns);
+    const RoundMean challenger = mean_of_rounds(values_.problems[index].challenger_log_ns);
+    const bool champion_ok = champion.sd < terms_.spread_max;
+    if (champion_ok && challenger.sd < terms_.spread_max) return {Standing::kMet, ""};
+    const bool blamed = champion_ok && surely_spreads(challenger);
+    return {
+        blamed ? Standing::kBroken : Standing::kOpen,
+        fmt::format("{}: the {}'s rounds spread by {:.1f} %; {:.1f} % is allowed", problem,
+                    champion_ok ? "challenger" : "champion",
+                    100 * (champion_ok ? challenger.sd : champion.sd), 100 * terms_.spread_max)};
+  }
+
+  // Whether the true spread is over the limit: (n-1) s^2 / limit^2 is chi-square on the limit.
+  bool surely_spreads(const RoundMean& log_ns) const {
+    if (log_ns.count < 2) return false;
+    const double df = log_ns.count - 1;
+    const double ratio = log_ns.sd / terms_.spread_max;
+    return chi_square_cdf(df * ratio * ratio, df) > 1 - shared_error_;
+  }
+
+ private:
+  const RoundValues& values_;
+  const DealTerms& terms_;
+  const double error_;
+  const double shared_error_;
+};
+
+}  // namespace
+
+std::vector<TermStanding> judge_terms(const RoundValues& values,
+                                      const std::vector<std::string>& problems,
+                                      const DealTerms& terms, const AnalysisOptions& options) {
+  const Judge judge(values, terms, options);
+  std::vector<TermStanding> standings{judge.gain()};
+  for (std::size_t i = 0; i < problems.size(); ++i) {
+    standings.push_back(judge.regression(i, problems[i]));
+  }
+  for (std::size_t i = 0; i < problems.size(); ++i) {
+    standings.push_back(judge.spread(i, problems[i]));
+  }
+  return standings;
+}
+
+bool champion_surely_spreads(const RoundValues& values, const DealTerms& terms,
+                             const AnalysisOptions& options) {
+  const Judge judge(values, terms, options);
+  return std::any_of(values.problems.begin(), values.problems.end(),
+                     [&](const RoundValues::OfProblem& problem) {
+                       return judge.surely_spreads(mean_of_rounds(problem.champion_log_ns));
+                     });
+}
+
+}  // namespace thresher::referee

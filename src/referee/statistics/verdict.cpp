@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "referee/statistics/verdict.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <cstddef>
+
+#include "assert.hpp"
+#include "thresher/error.hpp"
+
+namespace thresher {
+namespace {
+
+// In the order of the enumerators.
+constexpr std::array<std::string_view, 5> kWords = {"accepted", "rejected", "wrong", "invalid",
+                                                    "unclear"};
+
+}  // namespace
+
+std::string_view to_string(VerdictKind kind) {
+  const auto index = static_cast<std::size_t>(kind);
+  THRESHER_ASSERT(index < kWords.size());
+  return kWords[index];
+}
+
+VerdictKind verdict_kind_from_string(std::string_view text) {
+  for (std::size_t i = 0; i < kWords.size(); ++i) {
+    if (text == kWords[i]) return static_cast<VerdictKind>(i);
+  }
+  throw Error(
+      fmt::format("verdict = {:?} is none of {}", text.substr(0, 40), fmt::join(kWords, ", ")));
+}
+
+}  // namespace thresher

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "referee/timing/contestant_process.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace thresher::referee {
+namespace {
+
+constexpr auto kStartTimeout = std::chrono::seconds(10);
+constexpr std::size_t kQuotedMax = 80;
+constexpr auto kQuitGrace = std::chrono::milliseconds(200);
+
+std::string verb_of(const Request& request) {
+  const std::string line = to_line(request);
+  return line.substr(0, line.find_first_of(" \n"));
+}
+
+double ns_between(Clock::time_point begin, Clock::time_point end) {
+  return std::chrono::duration<double, std::nano>(end - begin).count();
+}
+
+// The slowed arm of the controls: time passes, and nobody computes.
+void idle_until(Clock::time_point end) {
+  while (Clock::now() < end) {
+  }
+}
+
+}  // namespace
+
+ContestantProcess::ContestantProcess(ChildOptions child, const ArmOptions& options)
+    : call_timeout_seconds_(options.call_timeout_seconds),
+      thread_count_(options.thread_count),
+      child_(std::move(child)) {}
+
+std::optional<Fault> ContestantProcess::start(std::int64_t input_bytes, std::int64_t output_bytes) {
+  if (!child_.wait_until_started(Clock::now() + kStartTimeout)) {
+    return invalid(check::kStart, fmt::format("could not be started: {}", child_.describe_end()));
+  }
+  Exchange exchange = ask({.kind = RequestKind::kHello,
+                           .input_bytes = input_bytes,
+                           .output_bytes = output_bytes,
+                           .thread_count = thread_count_});
+  return std::move(exchange.fault);
+}
+
+void ContestantProcess::tell(const Request& request) { child_.send(to_line(request)); }
+
+void ContestantProcess::finish() {
+  child_.resume();
+  child_.send(to_line(Request{.kind = RequestKind::kQuit}));
+  child_.wait_for_end(Clock::now() + kQuitGrace);
+  child_.kill();
+}
+
+std::vector<std::string> ContestantProcess::refusals(const Arena& input) const {
+  std::vector<std::string> texts = child_.refusals();
+  if (!input.sealed()) {
+    texts.push_back(fmt::format("{}: this kernel has no such seal", layer::kSealedInputs));
+  }
+  return texts;
+}
+
+Exchange ContestantProcess::ask(const Request& request, double slowed_share) {
+  if (child_.has_spoken()) {
+    return {invalid(check::kProtocol, "wrote to stdout when nobody had asked")};
+  }
+  const std::string line = to_line(request);
+  const auto timeout = std::chrono::duration_cast<Clock::duration>(
+      std::chrono::duration<double>(call_timeout_seconds_));
+
+  child_.resume();
+  const Clock::time_point begin = Clock::now();
+  child_.send(line);
+  const Answer answer = child_.await_line(begin + timeout);
+  Exchange exchange{.ns = ns_between(begin, answer.when)};
+  if (slowed_share > 0) {
+    idle_until(answer.when + std::chrono::nanoseconds(std::llround(exchange.ns * slowed_share)));
+    exchange.ns = ns_between(begin, Clock::now());
+  }
+  child_.stop();
+
+  exchange.fault = fault_of(answer, request, exchange.report);
+  return exchange;
+}
+
+std::optional<Fault> ContestantProcess::fault_of(const Answer& answer, const Request& request,
+                                                 std::optional<BatchReport>& report) const {
+  switch (answer.heard) {
+    case Heard::kTimeout:
+      return invalid(check::kTimeout, fmt::format("no answer to '{}' within {} s", verb_of(request),
+                                                  call_timeout_seconds_));
+    case Heard::kEnded:
+      return invalid(request.kind == RequestKind::kHello ? check::kStart : check::kExit,
+                     fmt::format("ended during '{}': {}", verb_of(request), child_.describe_end()));
+    case Heard::kOverlong:
+      return invalid(check::kProtocol, "wrote endlessly to stdout");
+    case Heard::kFlood:
+      return invalid(check::kProtocol,
+                     fmt::format("wrote more than {} bytes to stderr", kErrorBytesMax));
+    case Heard::kLine:
+      break;
+  }
+  const std::optional<Reply> reply = parse_reply(answer.line);
+  if (!reply) {
+    return invalid(check::kProtocol, fmt::format("answered '{}' with '{}'", verb_of(request),
+                                                 printable(answer.line, kQuotedMax)));
+  }
+  report = reply->report;
+  return fault_of(*reply, request);
+}
+
+std::optional<Fault> ContestantProcess::fault_of(const Reply& reply, const Request& request) const {
+  const bool greets = request.kind == RequestKind::kHello;
+  if (reply.kind == ReplyKind::kError) {
+    return invalid(greets ? check::kStart : check::kError,
+                   fmt::format("said at '{}': {}", verb_of(request), reply.text));
+  }
+  if (reply.kind == ReplyKind::kUnsupported && request.kind == RequestKind::kPrepare) {
+    return invalid(check::kDeclined, fmt::format("does not support it: {}", reply.text));
+  }
+  if (greets && reply.kind == ReplyKind::kHello) {
+    if (reply.version == kProtocolVersion) return std::nullopt;
+    return invalid(check::kStart,
+                   fmt::format("speaks version {} of the protocol, the referee version {}",
+                               reply.version, kProtocolVersion));
+  }
+  const bool may_report = request.kind == RequestKind::kGo;
+  // The token is drawn for this request: nobody can have answered before reading it.
+  if (!greets && reply.kind == ReplyKind::kDone && reply.token == request.token &&
+      (may_report || !reply.report)) {
+    return std::nullopt;
+  }
+  return invalid(check::kProtocol,
+                 fmt::format("answered '{}' with what answers something else", verb_of(request)));
+}
+
+}  // namespace thresher::referee

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "referee/timing/referee_gpu.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <map>
+#include <mutex>
+
+#include "gpu/engine/state.hpp"
+#include "gpu/runtime/nvml.hpp"
+#include "gpu/sm90/calibrate.hpp"
+#include "gpu/sm90/variant.hpp"
+#include "referee/worker/gpu_delay.hpp"
+#include "thresher/error.hpp"
+
+namespace thresher::referee {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kCalibrationSeconds = 0.6;
+
+GpuEngineOptions with_cache(GpuEngineOptions options, const fs::path& folder) {
+  if (!options.cache_folder) options.cache_folder = folder;
+  return options;
+}
+
+MachineRates measure(const GpuEngine::State& engine) {
+  return gpu::sm90::machine_rates(gpu::sm90::measure_ceilings(engine.device, engine.compiler,
+                                                              engine.cache, kCalibrationSeconds));
+}
+
+}  // namespace
+
+RefereeGpu::RefereeGpu(const GpuEngineOptions& options, fs::path kernel_folder)
+    : options_(options),
+      kernel_folder_(std::move(kernel_folder)),
+      engine_(with_cache(options, kernel_folder_)) {
+  const GpuDelay for_the_cache(engine_);
+  share_kernels();
+}
+
+const gpu::Device& RefereeGpu::device() const { return engine_.state().device; }
+
+CudaSetting RefereeGpu::setting() const {
+  // A worker's own environment is empty: it is told where the compiler was found.
+  const fs::path compiler = engine_.state().compiler.file();
+  return {.device_index = options_.device_index,
+          .kernel_folder = kernel_folder_,
+          .compiler_folders = {compiler.parent_path().string()},
+          .architecture = device().properties().architecture()};
+}
+
+std::vector<gpu::LaunchCounts> RefereeGpu::compile_variant(
+    const std::string& variant, std::span<const Problem> problems) const {
+  std::vector<gpu::LaunchCounts> launches;
+  for (const Problem& problem : problems) {
+    const bool runs = variant.empty() || engine_.supports(problem, variant).ok;
+    gpu::LaunchCounts counts;
+    if (runs) {
+      const GpuPlan plan = engine_.plan(problem, variant);
+      const bool is_graph = gpu::sm90::variant_from_name(plan.variant()).graph;
+      counts = {.kernels = is_graph ? 0 : plan.kernel_count(), .graphs = is_graph ? 1 : 0};
+    }
+    launches.push_back(counts);
+  }
+  share_kernels();
+  return launches;
+}
+
+// The operator's cache is the operator's: contestants get a copy that they can read.
+void RefereeGpu::share_kernels() const {
+  std::error_code error;
+  if (options_.cache_folder) {
+    fs::copy(*options_.cache_folder, kernel_folder_,
+             fs::copy_options::recursive | fs::copy_options::skip_existing, error);
+  }
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(kernel_folder_, error)) {
+    const fs::perms readable =
+        entry.is_directory() ? fs::perms::group_exec | fs::perms::others_exec : fs::perms::none;
+    fs::permissions(entry.path(), readable | fs::perms::group_read | fs::perms::others_read,
+                    fs::perm_options::add, error);
+  }
+  // Whatever could not be copied is compiled by the worker itself.
+}
+
+MachineRates RefereeGpu::rates() const {
+  static std::mutex mutex;
+  static std::map<int, MachineRates> measured;
+  const std::lock_guard lock(mutex);
+  const auto found = measured.find(options_.device_index);
+  if (found != measured.end()) return found->second;
+  return measured.emplace(options_.device_index, measure(engine_.state())).first->second;
+}
+
+std::string RefereeGpu::describe_clocks() const {
+  const gpu::NvmlLookup& found = gpu::find_nvml();
+  if (found.nvml == nullptr) return found.why_not;
+  try {
+    const gpu::GpuClocks now = gpu::read_clocks(*found.nvml, gpu::pci_bus_id(device()));
+    std::string text = fmt::format("{} MHz, {:.0f} W, {} C", now.sm_mhz, now.watts, now.celsius);
+    if (!now.throttle_reasons.empty()) {
+      text += fmt::format(", held back by {}", fmt::join(now.throttle_reasons, " and "));
+    }
+    return text;
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+}  // namespace thresher::referee

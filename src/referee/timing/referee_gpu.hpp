@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The referee's own hold of the GPU: the device whose memory it shares with contestants, our
+// kernels compiled once for all processes of a match, and what the device can do at most.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gemm/speed_of_light.hpp"
+#include "gpu/runtime/device.hpp"
+#include "referee/sandbox/job.hpp"
+#include "thresher/gpu.hpp"
+
+namespace thresher::referee {
+
+class RefereeGpu {
+ public:
+  // `kernel_folder` is for compiled kernels, and contestants may read it. Throws Error where there
+  // is no usable GPU.
+  RefereeGpu(const GpuEngineOptions& options, std::filesystem::path kernel_folder);
+
+  const GpuEngine& engine() const { return engine_; }
+  const gpu::Device& device() const;
+
+  // What every job on this GPU is told.
+  CudaSetting setting() const;
+
+  // Compiles the kernels by which `variant` runs `problems` and puts them where workers find them.
+  // Returns the launches of one call of each; of problems that it does not support, none.
+  std::vector<gpu::LaunchCounts> compile_variant(const std::string& variant,
+                                                 std::span<const Problem> problems) const;
+
+  // Ceilings, measured once per process and device.
+  MachineRates rates() const;
+
+  // "1980 MHz, 310 W, 45 C, held back by power cap", or why nobody knows.
+  std::string describe_clocks() const;
+
+ private:
+  void share_kernels() const;
+
+  const GpuEngineOptions options_;
+  const std::filesystem::path kernel_folder_;
+  const GpuEngine engine_;
+};
+
+}  // namespace thresher::referee

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The process rounds of the timing: fresh processes for the champion, its copy and the challenger,
+// ABBA blocks in random order, every timed call checked.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "referee/statistics/samples.hpp"
+#include "referee/timing/contest.hpp"
+
+namespace thresher::referee {
+
+// The slowed arm of the controls takes this much longer than the champion.
+inline constexpr double kSlowedShare = 0.1;
+
+// Where the time of a round went.
+struct RoundSeconds {
+  double inputs = 0;   // putting weights and processes in place
+  double start = 0;    // until all processes have answered
+  double prepare = 0;  // packing, of all arms
+  double warm_up = 0;
+  double timing = 0;  // with all checks of timed calls
+  double end = 0;     // ending the processes, looking at the weights again
+
+  double all() const { return inputs + start + prepare + warm_up + timing + end; }
+};
+
+struct Round {
+  RoundSamples samples;
+  std::optional<Fault> fault;  // the challenger's; the samples are worthless then
+  bool out_of_time = false;    // so are they then
+  double champion_prepare_seconds = 0;
+  double challenger_prepare_seconds = 0;
+  RoundSeconds seconds;
+};
+
+class GpuCopies;
+
+class Rounds {
+ public:
+  // The contest must outlive them.
+  Rounds(const Contest& contest, std::uint64_t seed);
+  ~Rounds();
+
+  // Throws Error when the champion fails: there is nothing to compare with.
+  Round play(std::uint64_t seed, Clock::time_point deadline);
+
+ private:
+  const Contest& contest_;
+  std::unique_ptr<GpuCopies> copies_;  // of a match on a GPU
+};
+
+}  // namespace thresher::referee

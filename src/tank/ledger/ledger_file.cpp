@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tank/ledger/ledger_file.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdint>
+#include <thread>
+
+#include "thresher/error.hpp"
+
+namespace thresher {
+namespace {
+
+using sqlite::Database;
+using sqlite::Statement;
+using sqlite::Transaction;
+
+constexpr std::int64_t kApplicationId = 0x54485253;  // "THRS", in the file's header
+constexpr std::int64_t kSchemaVersion = 1;
+// A locked ledger is one that others append to, each for milliseconds.
+constexpr std::chrono::seconds kPatience{30};
+
+struct SchemaObject {
+  const char* name;
+  const char* sql;  // to the letter as SQLite keeps it, so that it can be compared
+};
+
+// AUTOINCREMENT remembers the last id ever given, which uncovers a missing tail. `data` can be long
+// and stands last, so that looking for a kind does not read it.
+constexpr SchemaObject kSchema[] = {
+    {"entries",
+     "CREATE TABLE entries(id INTEGER PRIMARY KEY AUTOINCREMENT, time_utc TEXT NOT NULL, "
+     "season TEXT NOT NULL, kind TEXT NOT NULL, source TEXT NOT NULL, "
+     "previous_hash TEXT NOT NULL, hash TEXT NOT NULL, data TEXT NOT NULL) STRICT"},
+    {"entries_never_change",
+     "CREATE TRIGGER entries_never_change BEFORE UPDATE ON entries "
+     "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END"},
+    {"entries_never_leave",
+     "CREATE TRIGGER entries_never_leave BEFORE DELETE ON entries "
+     "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END"},
+    // INSERT OR REPLACE deletes without asking the trigger above.
+    {"entries_only_follow",
+     "CREATE TRIGGER entries_only_follow BEFORE INSERT ON entries "
+     "WHEN NEW.id <> (SELECT coalesce(max(id), 0) + 1 FROM entries) "
+     "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END"},
+};
+
+// Nothing yet, or what a kill left behind before it became a ledger.
+bool is_blank(const Database& database) {
+  return database.query_integer("PRAGMA application_id") == 0 &&
+         database.query_integer("PRAGMA user_version") == 0 &&
+         database.query_integer("SELECT count(*) FROM sqlite_schema") == 0;
+}
+
+void create_schema(const Database& database) {
+  Transaction transaction(database, Transaction::Kind::kWrite);
+  if (!is_blank(database)) return;  // another process was faster
+  for (const SchemaObject& object : kSchema) database.execute(object.sql);
+  database.execute(fmt::format("PRAGMA application_id = {}", kApplicationId).c_str());
+  database.execute(fmt::format("PRAGMA user_version = {}", kSchemaVersion).c_str());
+  transaction.commit();
+}
+
+void check_identity(const Database& database, const std::filesystem::path& path) {
+  if (database.query_integer("PRAGMA application_id") != kApplicationId) {
+    throw Error(fmt::format("ledger '{}': it is another program's database; choose another file",
+                            path.string()));
+  }
+  const std::int64_t version = database.query_integer("PRAGMA user_version");
+  if (version == kSchemaVersion) return;
+  throw Error(
+      fmt::format("ledger '{}': its version is {}, this thresher knows version {}; use the "
+                  "thresher that wrote it",
+                  path.string(), version, kSchemaVersion));
+}
+
+// The mode stays with the file, so this changes something only once. SQLite does not wait for the
+// lock it needs here, and two processes may create a ledger together.
+void switch_to_wal(const Database& database, const std::filesystem::path& path) {
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (true) {
+    try {
+      if (database.query_text("PRAGMA journal_mode = WAL") == "wal") return;
+      throw Error(
+          fmt::format("ledger '{}': its file system lets no two processes share memory; "
+                      "put it on a local disk",
+                      path.string()));
+    } catch (const sqlite::Failure& failure) {
+      if (!failure.is_busy() || std::chrono::steady_clock::now() > deadline) throw;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  }
+}
+
+}  // namespace
+
+Database open_ledger_file(const std::filesystem::path& path) {
+  Database database(path, kPatience);
+  if (is_blank(database)) create_schema(database);
+  check_identity(database, path);
+  switch_to_wal(database, path);
+  // In WAL mode it takes FULL for a commit to be on the disk when it returns.
+  database.execute("PRAGMA synchronous = FULL");
+  return database;
+}
+
+std::string changed_schema_object(const Database& database) {
+  for (const SchemaObject& object : kSchema) {
+    Statement statement(database, "SELECT sql FROM sqlite_schema WHERE name = ?");
+    statement.bind(object.name);
+    if (!statement.step() || statement.text(0) != object.sql) return object.name;
+  }
+  return {};
+}
+
+}  // namespace thresher

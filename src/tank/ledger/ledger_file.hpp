@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ledger as a file: how it is recognised, created and guarded against changes.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "tank/ledger/sqlite.hpp"
+
+namespace thresher {
+
+// Opens a ledger, or makes one where there is nothing. Writes to no file that is not a ledger.
+sqlite::Database open_ledger_file(const std::filesystem::path& path);
+
+// The first table or trigger that is not as we made it; empty if all are. Without its triggers a
+// ledger is no longer append-only.
+std::string changed_schema_object(const sqlite::Database& database);
+
+}  // namespace thresher

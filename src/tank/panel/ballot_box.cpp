@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tank/panel/ballot_box.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "digest/sha256.hpp"
+#include "tank/panel/oracle.hpp"
+#include "tank/panel/pragmatist.hpp"
+#include "tank/panel/skeptic.hpp"
+#include "tank/panel/theorist.hpp"
+#include "thresher/error.hpp"
+
+namespace thresher {
+
+BallotBox::BallotBox(SeasonBook& book, const SeasonRules& rules, const SeasonTools& tools,
+                     std::vector<Ballot> votes)
+    : book_(book), rules_(rules), tools_(tools), votes_(std::move(votes)) {}
+
+std::vector<Shark> BallotBox::panel() {
+  const SeasonRecord& record = book_.record;
+  const Machine machine = machine_of(record, rules_);
+  return {theorist({.suite = rules_.suite,
+                    .machine = machine,
+                    .champion = record.champion,
+                    .champion_us = record.champion_us,
+                    .terms = rules_.terms}),
+          skeptic(past_claims(book_.ledger), rules_.terms),
+          pragmatist({.suite = rules_.suite,
+                      .machine = machine,
+                      .champion = record.champion,
+                      .terms = rules_.terms}),
+          oracle([this](const Contestant& contestant) { return pilot(contestant); }, rules_.terms)};
+}
+
+std::optional<Verdict> BallotBox::pilot(const Contestant& contestant) {
+  const std::string pair = book_.record.champion_hash + tools_.hash(contestant);
+  if (const auto known = pilots_.find(pair); known != pilots_.end()) return known->second;
+  if (pilot_seconds_ >= rules_.pilot_seconds_max) return std::nullopt;
+  tools_.report(fmt::format("pilot of {}", contestant.name));
+  const MatchRecord played = tools_.judge({.champion = book_.record.champion,
+                                           .challenger = contestant,
+                                           .suite = rules_.suite,
+                                           .terms = rules_.terms,
+                                           .options = rules_.pilot});
+  pilot_seconds_ += played.seconds;
+  return pilots_.emplace(pair, played.verdict).first->second;
+}
+
+void BallotBox::collect(int round, const std::vector<Pitch>& candidates) {
+  for (const Shark& shark : panel()) collect_from(shark, round, candidates);
+  for (const Ballot& vote : votes_) {
+    const bool is_candidate =
+        std::any_of(candidates.begin(), candidates.end(),
+                    [&](const Pitch& pitch) { return pitch.name == vote.pitch; });
+    if (is_candidate && !has_ballot(round, vote.shark, vote.pitch)) append(round, vote);
+  }
+}
+
+// The pick is recorded first: whoever finds ballots of a shark in the ledger knows that it has
+// voted.
+void BallotBox::collect_from(const Shark& shark, int round, const std::vector<Pitch>& candidates) {
+  std::vector<Ballot> ballots;
+  for (const Pitch& pitch : candidates) {
+    if (has_ballot(round, shark.name, pitch.name)) continue;
+    tools_.report(fmt::format("{} on {}", shark.name, pitch.name));
+    ballots.push_back(shark.judge(pitch));
+  }
+  if (ballots.size() == candidates.size()) cast_vote(ballots, rules_.rubric);
+  std::stable_partition(ballots.begin(), ballots.end(), [](const Ballot& one) { return one.vote; });
+  for (Ballot& ballot : ballots) append(round, std::move(ballot));
+}
+
+void BallotBox::append(int round, Ballot ballot) {
+  // Sharks answer on every dimension there is; only the rubric's count, and only they are kept.
+  std::erase_if(ballot.scores,
+                [&](const auto& score) { return !rules_.rubric.weights.contains(score.first); });
+  nlohmann::json data = ballot;
+  data["round"] = round;
+  data["score"] = weighted_score(ballot, rules_.rubric);
+  book_.append("ballot", data);
+}
+
+bool BallotBox::has_ballot(int round, const std::string& shark, const std::string& pitch) const {
+  const auto found = book_.record.rounds.find(round);
+  if (found == book_.record.rounds.end()) return false;
+  const std::vector<Ballot>& ballots = found->second.ballots;
+  return std::any_of(ballots.begin(), ballots.end(),
+                     [&](const Ballot& one) { return one.shark == shark && one.pitch == pitch; });
+}
+
+void BallotBox::seal(int round) {
+  const RoundRecord& record = book_.record.rounds.at(round);
+  const std::string hash = sha256_hex(record.sealed_text.dump());
+  if (record.seal.empty()) {
+    book_.append("seal",
+                 {{"round", round}, {"hash", hash}, {"ballot_count", record.ballots.size()}});
+  } else if (record.seal != hash) {
+    throw Error(fmt::format("season {}, round {}: the ballots are not those that were sealed",
+                            book_.season, round));
+  }
+}
+
+}  // namespace thresher

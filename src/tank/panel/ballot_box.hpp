@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collects the ballots of a round and seals them, before anything is built.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tank/panel/shark.hpp"
+#include "tank/season/season_rules.hpp"
+
+namespace thresher {
+
+class BallotBox {
+ public:
+  // `votes` are the ballots of people and agents, on any pitches.
+  BallotBox(SeasonBook& book, const SeasonRules& rules, const SeasonTools& tools,
+            std::vector<Ballot> votes);
+
+  // Asks every shark about every candidate that it has not voted on in this round.
+  void collect(int round, const std::vector<Pitch>& candidates);
+
+  // The seal is the SHA-256 of the ballots' data as a JSON array without spaces, in the order of
+  // the ledger. Throws Error if there is one already and the ballots are no longer those it was put
+  // on.
+  void seal(int round);
+
+ private:
+  std::vector<Shark> panel();
+  std::optional<Verdict> pilot(const Contestant& contestant);
+  void collect_from(const Shark& shark, int round, const std::vector<Pitch>& candidates);
+  void append(int round, Ballot ballot);
+  bool has_ballot(int round, const std::string& shark, const std::string& pitch) const;
+
+  SeasonBook& book_;
+  const SeasonRules& rules_;
+  const SeasonTools& tools_;
+  const std::vector<Ballot> votes_;
+  double pilot_seconds_ = 0;
+  std::map<std::string, Verdict> pilots_;  // by both hashes: nobody pays twice for one answer
+};
+
+}  // namespace thresher

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tank/panel/vote_file.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "tank/pitch/toml_reader.hpp"
+#include "thresher/error.hpp"
+
+namespace thresher {
+namespace {
+
+constexpr std::size_t kVoteBytesMax = std::size_t{1} << 20;
+// A forecast beyond this is a slip of the pen.
+constexpr double kSpeedupMax = 1000;
+
+constexpr std::array<std::string_view, 2> kFileKeys = {"shark", "ballot"};
+constexpr std::array<std::string_view, 8> kBallotKeys = {
+    "pitch", "vote", "p_works", "speedup", "speedup_low", "speedup_high", "reason", "scores"};
+
+class VoteReader {
+ public:
+  VoteReader(std::string_view source_name, const Rubric& rubric)
+      : reader_(source_name), rubric_(rubric) {}
+
+  std::vector<Ballot> read(std::string_view text) {
+    std::vector<Ballot> ballots;
+    if (const std::optional<toml::table> root = reader_.parse(text, kVoteBytesMax)) {
+      ballots = read_file(*root);
+    }
+    if (!reader_.ok()) throw Error(fmt::format("{}", fmt::join(reader_.faults(), "\n")));
+    return ballots;
+  }
+
+ private:
+  std::vector<Ballot> read_file(const toml::table& root) {
+    reader_.check_keys(root, kFileKeys, "a vote file");
+    const std::string shark = read_name(root, "shark", "who votes");
+    const toml::node* list = root.get("ballot");
+    if (list == nullptr || !list->is_array_of_tables()) {
+      reader_.note(list == nullptr ? static_cast<const toml::node&>(root) : *list,
+                   "the file has no [[ballot]] tables");
+      return {};
+    }
+    std::vector<Ballot> ballots;
+    for (const toml::node& node : *list->as_array()) {
+      ballots.push_back(read_ballot(*node.as_table()));
+      ballots.back().shark = shark;
+    }
+    return ballots;
+  }
+
+  Ballot read_ballot(const toml::table& table) {
+    reader_.check_keys(table, kBallotKeys, "a ballot");
+    Ballot ballot;
+    ballot.pitch = read_name(table, "pitch", "which pitch this ballot is about");
+    if (!pitches_.insert(ballot.pitch).second) {
+      reader_.note(table, fmt::format("a second ballot on {}", quote_value(ballot.pitch)));
+    }
+    ballot.vote = read_vote(table);
+    ballot.reason = read_reason(table);
+    ballot.forecast = read_forecast(table);
+    ballot.scores = read_scores(table);
+    return ballot;
+  }
+
+  std::string read_name(const toml::table& table, std::string_view key, std::string_view meaning) {
+    const std::optional<std::string> name = reader_.read_line(table, key);
+    if (!table.contains(key)) {
+      reader_.note(table, fmt::format("{} is missing: {}", key, meaning));
+    } else if (name && !is_name(*name)) {
+      reader_.note(*table.get(key), fmt::format("{} is not a name", quote_value(*name)));
+    }
+    return name.value_or("");
+  }
+
+  bool read_vote(const toml::table& table) {
+    const toml::node* node = table.get("vote");
+    if (node == nullptr) return false;
+    if (!node->is_boolean()) {
+      reader_.note(*node,
+                   fmt::format("vote is {}; true or false is allowed", describe_type(*node)));
+      return false;
+    }
+    const bool vote = node->as_boolean()->get();
+    if (vote && has_voted_) reader_.note(*node, "a second vote; a shark has one in a round");
+    has_voted_ = has_voted_ || vote;
+    return vote;
+  }
+
+  std::string read_reason(const toml::table& table) {
+    const std::optional<std::string> reason = reader_.read_line(table, "reason");
+    if (!table.contains("reason") || (reason && reason->empty())) {
+      reader_.note(table, "reason is missing: one sentence that says why");
+    }
+    return reason.value_or("");
+  }
+
+  Forecast read_forecast(const toml::table& table) {
+    const double p_works = read_number(table, "p_works", 0, 1);
+    const double median = read_number(table, "speedup", 1 / kSpeedupMax, kSpeedupMax);
+    const double low = read_number(table, "speedup_low", 1 / kSpeedupMax, kSpeedupMax);
+    const double high = read_number(table, "speedup_high", 1 / kSpeedupMax, kSpeedupMax);
+    // Who is certain has an interval without width, which no measurement could hit.
+    if (reader_.ok() && !(low <= median && median <= high && low < high)) {
+      reader_.note(*table.get("speedup"),
+                   fmt::format("speedup_low = {}, speedup = {}, speedup_high = {} are not in order",
+                               low, median, high));
+    }
+    return {.p_works = p_works,
+            .log_speedup_median = std::log(median),
+            .log_speedup_low = std::log(low),
+            .log_speedup_high = std::log(high)};
+  }
+
+  std::map<std::string, double> read_scores(const toml::table& table) {
+    std::map<std::string, double> scores;
+    const toml::node* node = table.get("scores");
+    if (node == nullptr || !node->is_table()) {
+      reader_.note(node == nullptr ? static_cast<const toml::node&>(table) : *node,
+                   "scores is missing: a table of points from 0 to 10");
+      return scores;
+    }
+    std::vector<std::string_view> dimensions;
+    for (const auto& [dimension, weight] : rubric_.weights) dimensions.push_back(dimension);
+    reader_.check_keys(*node->as_table(), dimensions, fmt::format("rubric {}", rubric_.name));
+    for (const std::string_view dimension : dimensions) {
+      scores.emplace(dimension, read_number(*node->as_table(), dimension, 0, kScoreMax));
+    }
+    return scores;
+  }
+
+  // 1 when there is a fault, which every allowed range contains.
+  double read_number(const toml::table& table, std::string_view key, double low, double high) {
+    const toml::node* node = table.get(key);
+    if (node == nullptr) {
+      reader_.note(table, fmt::format("{} is missing: a number from {} to {}", key, low, high));
+      return 1;
+    }
+    const std::optional<double> value = node->value<double>();
+    if (!node->is_number() || !(*value >= low && *value <= high)) {
+      reader_.note(*node, fmt::format("{} is not a number from {} to {}", key, low, high));
+      return 1;
+    }
+    return *value;
+  }
+
+  TomlReader reader_;
+  const Rubric& rubric_;
+  std::set<std::string> pitches_;
+  bool has_voted_ = false;
+};
+
+}  // namespace
+
+std::vector<Ballot> parse_votes(std::string_view toml, std::string_view source_name,
+                                const Rubric& rubric) {
+  return VoteReader(source_name, rubric).read(toml);
+}
+
+std::vector<Ballot> load_votes(const std::filesystem::path& path, const Rubric& rubric) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file) throw Error(fmt::format("cannot read votes '{}'", path.string()));
+  return parse_votes(text, path.string(), rubric);
+}
+
+}  // namespace thresher

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who is vetoed, by what, and for how long. tank/pitch/constraint_parser.cpp reads constraint
+// files, tank/pitch/lesson.cpp those in the ledger.
+#include "tank/pitch/constraint.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "tank/any_variant.hpp"
+#include "tank/pitch/knob_condition.hpp"
+
+namespace thresher {
+namespace {
+
+// In the order of the enumerators.
+constexpr std::array<std::string_view, 3> kKindWords = {"hardware", "rule", "regression"};
+constexpr std::array<std::string_view, 3> kSides = {"_rows", "_columns", "_depth"};
+
+using Knobs = std::map<std::string, std::string>;
+
+// tile = 64x128 also as tile_rows = 64 and tile_columns = 128.
+void add_sides(const std::string& knob, std::string_view value, Knobs& knobs) {
+  if (value.find('x') == std::string_view::npos) return;
+  for (const std::string_view side : kSides) {
+    const std::size_t cross = value.find('x');
+    knobs.emplace(knob + std::string(side), value.substr(0, cross));
+    if (cross == std::string_view::npos) return;
+    value.remove_prefix(cross + 1);
+  }
+}
+
+Knobs with_sides(const Knobs& knobs) {
+  Knobs all = knobs;
+  for (const auto& [knob, value] : knobs) add_sides(knob, value, all);
+  return all;
+}
+
+// What would run, as far as it is known: all knobs of a variant, or those that the pitch turns when
+// nobody has laid them over a champion yet.
+Knobs running_knobs(const Pitch& pitch) {
+  const bool is_known = !pitch.contestant.variant.empty() && engine_of(pitch.backend);
+  return is_known ? variant_knobs(pitch.contestant.variant) : pitch.knobs;
+}
+
+// What the pitch itself turns. A pitch that names a whole variant turns everything.
+Knobs own_knobs(const Pitch& pitch) {
+  return pitch.knobs.empty() ? running_knobs(pitch) : pitch.knobs;
+}
+
+// What lost is these knobs together and no others: with one more it is another idea.
+bool is_another_idea(const Constraint& lesson, const Knobs& own) {
+  return std::any_of(own.begin(), own.end(),
+                     [&](const auto& knob) { return !lesson.knobs.contains(knob.first); });
+}
+
+bool knobs_meet(const Constraint& constraint, const Pitch& pitch) {
+  if (constraint.knobs.empty()) return true;
+  Knobs own = own_knobs(pitch);
+  const bool is_lesson = constraint.kind == ConstraintKind::kRegression;
+  if (is_lesson && is_another_idea(constraint, own)) return false;
+  own = with_sides(own);
+  const Knobs running = with_sides(running_knobs(pitch));
+  bool turns_one = false;
+  for (const auto& [knob, condition] : constraint.knobs) {
+    const auto found = running.find(knob);
+    if (found == running.end() || !holds(condition, found->second)) return false;
+    turns_one = turns_one || own.contains(knob);
+  }
+  return turns_one;
+}
+
+bool meets(const Constraint& constraint, const Pitch& pitch) {
+  const auto agrees = [](const std::string& asked, const std::string& has) {
+    return asked.empty() || asked == has;
+  };
+  return agrees(constraint.backend, pitch.backend) && agrees(constraint.family, pitch.family) &&
+         knobs_meet(constraint, pitch);
+}
+
+// "family triton, stages = 16": what about the pitch met the predicate.
+std::string what_met(const Constraint& constraint, const Pitch& pitch) {
+  std::vector<std::string> parts;
+  if (!constraint.backend.empty()) parts.push_back("backend " + pitch.backend);
+  if (!constraint.family.empty()) parts.push_back("family " + pitch.family);
+  const Knobs running = with_sides(running_knobs(pitch));
+  for (const auto& [knob, condition] : constraint.knobs) {
+    parts.push_back(fmt::format("{} = {}", knob, running.at(knob)));
+  }
+  return fmt::to_string(fmt::join(parts, ", "));
+}
+
+}  // namespace
+
+std::string_view to_string(ConstraintKind kind) {
+  return kKindWords[static_cast<std::size_t>(kind)];
+}
+
+std::optional<Veto> find_veto(const Pitch& pitch, const std::vector<Constraint>& constraints,
+                              const ConstraintContext& context) {
+  for (const Constraint& constraint : constraints) {
+    if (!is_active(constraint, context) || !meets(constraint, pitch)) continue;
+    const bool is_learned = constraint.kind == ConstraintKind::kRegression;
+    if (is_learned && !pitch.new_evidence.empty()) continue;
+    return Veto{constraint.id,
+                fmt::format("{} (this pitch: {}; source: {}){}", constraint.claim,
+                            what_met(constraint, pitch), constraint.origin,
+                            is_learned ? "; new_evidence in the pitch would reopen it" : "")};
+  }
+  return std::nullopt;
+}
+
+std::string why_inactive(const Constraint& constraint, const ConstraintContext& context) {
+  if (constraint.reported) return "reported, not measured here: it binds nobody";
+  const std::string& scope = constraint.scope;
+  if (!scope.empty() && scope != context.suite && scope != context.device &&
+      scope != context.season) {
+    return fmt::format("speaks of {} only", scope);
+  }
+  if (constraint.expires == kExpiresWithChampion &&
+      constraint.champion_hash != context.champion_hash) {
+    return "reopened: the champion has changed since";
+  }
+  if (constraint.expires == kExpiresWithSeason && constraint.season != context.season) {
+    return fmt::format("ended with season {}", constraint.season);
+  }
+  return {};
+}
+
+bool is_active(const Constraint& constraint, const ConstraintContext& context) {
+  return why_inactive(constraint, context).empty();
+}
+
+std::string describe_predicate(const Constraint& constraint) {
+  std::vector<std::string> parts;
+  if (!constraint.backend.empty()) parts.push_back("backend " + constraint.backend);
+  if (!constraint.family.empty()) parts.push_back("family " + constraint.family);
+  for (const auto& [knob, condition] : constraint.knobs) parts.push_back(knob + " " + condition);
+  return fmt::to_string(fmt::join(parts, ", "));
+}
+
+}  // namespace thresher

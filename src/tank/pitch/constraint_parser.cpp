@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Constraint files: TOML text to constraints, and those that travel inside the binary.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "tank/pitch/builtin_files.hpp"
+#include "tank/pitch/constraint.hpp"
+#include "tank/pitch/knob_condition.hpp"
+#include "tank/pitch/toml_reader.hpp"
+#include "thresher/error.hpp"
+
+namespace thresher {
+namespace {
+
+constexpr std::size_t kConstraintBytesMax = std::size_t{1} << 20;
+constexpr std::array<std::string_view, 1> kFileKeys = {"constraint"};
+constexpr std::array<std::string_view, 9> kConstraintKeys = {
+    "id", "kind", "claim", "backend", "family", "knobs", "origin", "scope", "expires"};
+// What a file can state. A regression is learned from a match, and only the ledger has matches.
+constexpr std::array<std::string_view, 2> kKinds = {"hardware", "rule"};
+constexpr std::array<std::string_view, 2> kExpiries = {kExpiresNever, kExpiresWithSeason};
+
+class ConstraintReader {
+ public:
+  explicit ConstraintReader(std::string_view source_name) : toml_(source_name) {}
+
+  std::vector<Constraint> read(std::string_view text) {
+    std::vector<Constraint> constraints;
+    if (const std::optional<toml::table> root = toml_.parse(text, kConstraintBytesMax)) {
+      toml_.check_keys(*root, kFileKeys, "a constraint file");
+      constraints = read_all(*root);
+    }
+    if (!toml_.ok()) throw Error(fmt::to_string(fmt::join(toml_.faults(), "\n")));
+    return constraints;
+  }
+
+ private:
+  std::vector<Constraint> read_all(const toml::table& root) {
+    const toml::node* nodes = root.get("constraint");
+    if (nodes == nullptr || !nodes->is_array_of_tables()) {
+      toml_.note(nodes == nullptr ? root : *nodes, "the file has no [[constraint]] tables");
+      return {};
+    }
+    std::vector<Constraint> constraints;
+    std::set<std::string> ids;
+    for (const toml::node& node : *nodes->as_array()) {
+      Constraint constraint = read_constraint(*node.as_table());
+      if (!constraint.id.empty() && !ids.insert(constraint.id).second) {
+        toml_.note(node, fmt::format("the id {} is taken", quote_value(constraint.id)));
+      }
+      constraints.push_back(std::move(constraint));
+    }
+    return constraints;
+  }
+
+  Constraint read_constraint(const toml::table& table) {
+    toml_.check_keys(table, kConstraintKeys, "a constraint");
+    Constraint constraint;
+    constraint.id = read_needed(table, "id");
+    constraint.claim = read_needed(table, "claim");
+    constraint.origin = read_needed(table, "origin");
+    constraint.kind = read_word(table, "kind", kKinds) == "hardware" ? ConstraintKind::kHardware
+                                                                     : ConstraintKind::kRule;
+    constraint.expires = read_word(table, "expires", kExpiries);
+    constraint.backend = toml_.read_line(table, "backend").value_or("");
+    constraint.family = toml_.read_line(table, "family").value_or("");
+    constraint.scope = toml_.read_line(table, "scope").value_or("");
+    // A rule ends with the season that it is a rule of.
+    constraint.season = constraint.scope;
+    if (constraint.expires == kExpiresWithSeason && constraint.scope.empty()) {
+      toml_.note(table, "the constraint expires when the season ends, and its scope names none");
+    }
+    read_knobs(table, constraint);
+    if (constraint.backend.empty() && constraint.family.empty() && constraint.knobs.empty()) {
+      toml_.note(table,
+                 "the constraint has neither backend, family nor knobs; it would veto every "
+                 "pitch");
+    }
+    return constraint;
+  }
+
+  std::string read_needed(const toml::table& table, std::string_view key) {
+    const std::optional<std::string> text = toml_.read_line(table, key);
+    if (!table.contains(key) || (text && text->empty())) {
+      toml_.note(table, fmt::format("the constraint has no {}", key));
+    }
+    return text.value_or("");
+  }
+
+  std::string read_word(const toml::table& table, std::string_view key,
+                        std::span<const std::string_view> words) {
+    const std::string word = read_needed(table, key);
+    if (!word.empty() && std::find(words.begin(), words.end(), word) == words.end()) {
+      toml_.note(*table.get(key), fmt::format("{} = {} is none of {}", key, quote_value(word),
+                                              fmt::join(words, ", ")));
+    }
+    return word;
+  }
+
+  void read_knobs(const toml::table& table, Constraint& constraint) {
+    const toml::node* node = table.get("knobs");
+    if (node == nullptr) return;
+    if (!node->is_table()) {
+      return toml_.note(*node, fmt::format("knobs is {}; a table such as {{stages = \"> 1\"}} is "
+                                           "allowed",
+                                           describe_type(*node)));
+    }
+    for (const auto& [key, value] : *node->as_table()) {
+      const std::optional<std::string> condition = toml_.line_of(value, key.str());
+      if (!condition) continue;
+      const std::string fault = fault_of_condition(*condition);
+      if (!fault.empty()) toml_.note(value, fault);
+      constraint.knobs.emplace(key.str(), *condition);
+    }
+  }
+
+  TomlReader toml_;
+};
+
+}  // namespace
+
+std::vector<Constraint> parse_constraints(std::string_view toml, std::string_view source_name) {
+  return ConstraintReader(source_name).read(toml);
+}
+
+std::vector<Constraint> builtin_constraints() {
+  std::vector<Constraint> constraints;
+  for (int i = 0; i < kBuiltinConstraintFileCount; ++i) {
+    const BuiltinFile& file = kBuiltinConstraintFiles[i];
+    for (Constraint& constraint : parse_constraints(file.text, fmt::format("{}.toml", file.name))) {
+      constraints.push_back(std::move(constraint));
+    }
+  }
+  return constraints;
+}
+
+}  // namespace thresher

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tank/season/round.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gemm/random.hpp"
+#include "referee/statistics/json.hpp"
+#include "tank/any_variant.hpp"
+#include "tank/panel/forecast_scoring.hpp"
+#include "tank/pitch/constraint.hpp"
+#include "thresher/error.hpp"
+
+namespace thresher {
+namespace {
+
+using Json = nlohmann::json;
+
+bool has_lost(VerdictKind kind) {
+  return kind == VerdictKind::kRejected || kind == VerdictKind::kWrong ||
+         kind == VerdictKind::kInvalid;
+}
+
+// Wrong answers and broken builds do not mend themselves when the champion changes; a mere loss
+// may.
+bool is_final(VerdictKind kind) {
+  return kind == VerdictKind::kWrong || kind == VerdictKind::kInvalid;
+}
+
+std::vector<std::string> sharks_of(const std::vector<Ballot>& ballots) {
+  std::set<std::string> names;
+  for (const Ballot& ballot : ballots) names.insert(ballot.shark);
+  return {names.begin(), names.end()};
+}
+
+}  // namespace
+
+RoundPlayer::RoundPlayer(SeasonBook& book, const SeasonRules& rules, const SeasonTools& tools,
+                         std::vector<Ballot> votes)
+    : book_(book), rules_(rules), tools_(tools), box_(book, rules, tools, std::move(votes)) {}
+
+bool RoundPlayer::play(double deadline) {
+  number_ = book_.record.current_round();
+  const auto known = book_.record.rounds.find(number_);
+  const bool is_sealed = known != book_.record.rounds.end() && !known->second.seal.empty();
+  if (!is_sealed) {
+    const std::vector<Pitch> entrants = candidates();
+    if (entrants.empty()) return false;
+    box_.collect(number_, entrants);
+  }
+  box_.seal(number_);
+  try_pitches(deadline);
+  build_controls(deadline);
+  if (!round().is_scored) book_.append("credibility", credibility_entry(book_.record, number_));
+  finish();
+  return true;
+}
+
+// The pitches that may enter, with the contestants that would run.
+std::vector<Pitch> RoundPlayer::candidates() {
+  std::vector<Pitch> found;
+  const std::vector<Pitch> pitches = book_.record.pitches;
+  for (const Pitch& pitch : pitches) {
+    if (is_out(pitch)) continue;
+    if (std::optional<Pitch> ready = entered(pitch)) found.push_back(std::move(*ready));
+  }
+  return found;
+}
+
+// Judged against this champion, or beyond mending.
+bool RoundPlayer::is_out(const Pitch& pitch) const {
+  for (const auto& [number, round] : book_.record.rounds) {
+    for (const PlayedMatch& match : round.matches) {
+      if (match.pitch != pitch.name) continue;
+      if (is_final(match.verdict.kind)) return true;
+      // A control that was accepted has not had its chance at the title.
+      const bool was_control_win = match.control && match.verdict.kind == VerdictKind::kAccepted;
+      if (match.champion_hash == book_.record.champion_hash && !was_control_win) return true;
+    }
+  }
+  return false;
+}
+
+// The pitch with its knobs laid over the champion's; nothing if it is vetoed or is the champion.
+std::optional<Pitch> RoundPlayer::entered(const Pitch& pitch) {
+  const SeasonRecord& record = book_.record;
+  if (pitch.backend != to_string(rules_.backend)) {
+    veto(pitch, "backend",
+         fmt::format("this season is played on the {}, the pitch needs {}",
+                     rules_.backend == Backend::kGpu ? "GPU" : "CPU", pitch.backend));
+    return std::nullopt;
+  }
+  Pitch ready = pitch;
+  try {
+    ready.contestant = contestant_against(pitch, record.champion);
+  } catch (const Error& error) {
+    veto(pitch, "contestant", error.what());
+    return std::nullopt;
+  }
+  // What the champion does already. A pitch without knobs means to be its copy: a control.
+  const bool turns_nothing = ready.contestant.kind == ContestantKind::kVariant &&
+                             ready.contestant.variant == record.champion.variant;
+  if (turns_nothing && !(pitch.knobs.empty() && pitch.contestant.variant.empty())) {
+    return std::nullopt;
+  }
+  if (const std::string why = why_not_suite(ready.contestant); !why.empty()) {
+    veto(pitch, "support", why);
+    return std::nullopt;
+  }
+  std::vector<Constraint> constraints = builtin_constraints();
+  for (Constraint& one : learned_constraints(book_.ledger)) constraints.push_back(std::move(one));
+  const std::optional<Veto> stop = find_veto(ready, constraints,
+                                             {.suite = rules_.suite.name,
+                                              .season = rules_.season,
+                                              .champion_hash = record.champion_hash,
+                                              .device = rules_.device});
+  if (!stop) return ready;
+  veto(pitch, stop->constraint, stop->reason);
+  return std::nullopt;
+}
+
+// A variant says for itself what it cannot run, so nobody has to build it to find out; laid over
+// another champion its knobs may do.
+std::string RoundPlayer::why_not_suite(const Contestant& contestant) const {
+  if (contestant.kind != ContestantKind::kVariant || contestant.variant.empty()) return {};
+  const Machine machine = machine_of(book_.record, rules_);
+  for (const Problem& problem : rules_.suite.problems) {
+    const Support support = variant_supports(contestant.variant, problem, machine);
+    if (!support.ok) return fmt::format("problem '{}': {}", problem.name, support.why_not);
+  }
+  return {};
+}
+
+// Said once, not in every round that it still holds.
+void RoundPlayer::veto(const Pitch& pitch, const std::string& constraint,
+                       const std::string& reason) {
+  const auto last = book_.record.vetoes.find(pitch.name);
+  if (last != book_.record.vetoes.end() && last->second == constraint) return;
+  tools_.report(fmt::format("veto: {}: {}", pitch.name, reason));
+  book_.append(
+      "veto",
+      {{"round", number_}, {"pitch", pitch.name}, {"constraint", constraint}, {"reason", reason}});
+}
+
+std::vector<RankedPitch> RoundPlayer::ranking() const {
+  return rank(round().ballots, rules_.rubric,
+              credibilities_for(sharks_of(round().ballots), round().credibilities),
+              book_.record.pitches);
+}
+
+// The winner, and while nothing is accepted its runners-up.
+void RoundPlayer::try_pitches(double deadline) {
+  int tries = 0;
+  for (const RankedPitch& ranked : ranking()) {
+    const PlayedMatch* played = round().match_of(ranked.pitch);
+    if (played != nullptr && played->control) continue;
+    const bool may_build =
+        tries < rules_.tries_max && (tries == 0 || tools_.seconds_now() < deadline);
+    if (played == nullptr && !may_build) break;
+    ++tries;
+    if (settle(ranked.pitch, /*control=*/false).verdict.kind == VerdictKind::kAccepted) break;
+  }
+}
+
+// A panel that only sees what it chose never learns what it missed. Each draw depends on the
+// season's seed, the round and the rank alone, so that anyone can repeat it.
+void RoundPlayer::build_controls(double deadline) {
+  const std::vector<RankedPitch> order = ranking();
+  for (std::size_t rank_index = 0; rank_index < order.size(); ++rank_index) {
+    const PlayedMatch* played = round().match_of(order[rank_index].pitch);
+    if (played != nullptr && !played->control) continue;
+    constexpr std::uint64_t kTickets = 1000;
+    const std::uint64_t stream = static_cast<std::uint64_t>(number_) << 32 | rank_index;
+    const double ticket =
+        static_cast<double>(Random(book_.record.seed, stream).below(kTickets)) / kTickets;
+    if (ticket >= rules_.control_share) continue;
+    if (played == nullptr && tools_.seconds_now() >= deadline) continue;
+    settle(order[rank_index].pitch, /*control=*/true);
+  }
+}
+
+// Does what is still to be done about a pitch that is built: match, verdict, and what follows.
+const PlayedMatch& RoundPlayer::settle(const std::string& name, bool control) {
+  const Pitch& pitch = book_.record.pitch(name);
+  const Attempt attempt{pitch, contestant_against(pitch, round().champion), control};
+  const PlayedMatch& match = play_match(attempt);
+  if (!match.verdict_entry) record_verdict(match);
+  const bool wins_title = match.verdict.kind == VerdictKind::kAccepted && !control;
+  if (wins_title && !round().has_new_champion) crown(attempt);
+  if (has_lost(match.verdict.kind)) learn(attempt, match);
+  return match;
+}
+
+const PlayedMatch& RoundPlayer::play_match(const Attempt& attempt) {
+  if (const PlayedMatch* played = round().match_of(attempt.pitch.name)) return *played;
+  tools_.report(fmt::format("{} {} against {}", attempt.control ? "control" : "match",
+                            attempt.pitch.name, round().champion.name));
+  const MatchRecord played = tools_.judge({.champion = round().champion,
+                                           .challenger = attempt.challenger,
+                                           .suite = rules_.suite,
+                                           .terms = rules_.terms,
+                                           .options = rules_.match});
+  book_.append("match", {{"round", number_},
+                         {"pitch", attempt.pitch.name},
+                         {"champion", round().champion.name},
+                         {"challenger", attempt.challenger.name},
+                         {"champion_hash", round().champion_hash},
+                         {"challenger_hash", played.challenger_hash},
+                         {"suite", rules_.suite.name},
+                         {"seed", played.seed},
+                         {"seconds", played.seconds},
+                         {"control", attempt.control},
+                         {"samples", played.samples},
+                         {"verdict", played.verdict},
+                         {"log", played.log}});
+  return *round().match_of(attempt.pitch.name);
+}
+
+void RoundPlayer::record_verdict(const PlayedMatch& match) {
+  const Verdict& verdict = match.verdict;
+  tools_.report(fmt::format("{}: {}", match.pitch, to_string(verdict.kind)));
+  book_.append("verdict", {{"round", number_},
+                           {"pitch", match.pitch},
+                           {"kind", to_string(verdict.kind)},
+                           {"check", verdict.check},
+                           {"reason", verdict.reason},
+                           {"speedup", verdict.estimate ? Json(verdict.estimate->speedup) : Json()},
+                           {"control", match.control},
+                           {"match", match.entry}});
+}
+
+void RoundPlayer::crown(const Attempt& attempt) {
+  book_.append("champion", {{"round", number_},
+                            {"pitch", attempt.pitch.name},
+                            {"champion", attempt.challenger.name},
+                            {"champion_hash", tools_.hash(attempt.challenger)},
+                            {"previous", round().champion.name}});
+}
+
+// The champion stays; that the idea lost against it is remembered.
+void RoundPlayer::learn(const Attempt& attempt, const PlayedMatch& match) {
+  const std::optional<Constraint> lesson =
+      lesson_of(attempt.pitch, {.season = rules_.season,
+                                .round = number_,
+                                .suite = rules_.suite.name,
+                                .champion_hash = match.champion_hash,
+                                .reason = match.verdict.reason,
+                                .verdict_entry = *match.verdict_entry});
+  if (!lesson || round().lessons.contains(lesson->id)) return;
+  book_.append("constraint", constraint_entry(*lesson));
+}
+
+void RoundPlayer::finish() {
+  Json order = Json::array();
+  for (const RankedPitch& ranked : ranking()) {
+    order.push_back({{"pitch", ranked.pitch}, {"score", ranked.score}});
+  }
+  const std::string winner = order.front().at("pitch");
+  const PlayedMatch* match = round().match_of(winner);
+  Json controls = Json::array();
+  for (const PlayedMatch& played : round().matches) {
+    if (played.control) controls.push_back(played.pitch);
+  }
+  book_.append("round", {{"round", number_},
+                         {"ranking", std::move(order)},
+                         {"winner", winner},
+                         {"outcome", round().has_new_champion ? to_string(VerdictKind::kAccepted)
+                                                              : to_string(match->verdict.kind)},
+                         {"controls", std::move(controls)}});
+}
+
+}  // namespace thresher

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// One round: constraints veto, sharks vote, the ballots are sealed, the best pitch is built and
+// judged, forecasts are scored.
+//
+// Every step is in the ledger before the next one begins, and a step that is there is not done
+// again: playing a round that was killed goes on where it stopped.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tank/panel/ballot_box.hpp"
+#include "tank/panel/ranking.hpp"
+#include "tank/season/season_rules.hpp"
+
+namespace thresher {
+
+class RoundPlayer {
+ public:
+  RoundPlayer(SeasonBook& book, const SeasonRules& rules, const SeasonTools& tools,
+              std::vector<Ballot> votes);
+
+  // Plays the season's current round to its end. Once seconds_now() is past `deadline` nothing is
+  // built but the winner. False, and no round, when no pitch can enter.
+  bool play(double deadline);
+
+ private:
+  struct Attempt {
+    Pitch pitch;
+    Contestant challenger;
+    bool control = false;  // built although it lost the vote
+  };
+
+  std::vector<Pitch> candidates();
+  bool is_out(const Pitch& pitch) const;
+  std::optional<Pitch> entered(const Pitch& pitch);
+  std::string why_not_suite(const Contestant& contestant) const;
+  void veto(const Pitch& pitch, const std::string& constraint, const std::string& reason);
+
+  void try_pitches(double deadline);
+  void build_controls(double deadline);
+  const PlayedMatch& settle(const std::string& pitch, bool control);
+  const PlayedMatch& play_match(const Attempt& attempt);
+  void record_verdict(const PlayedMatch& match);
+  void crown(const Attempt& attempt);
+  void learn(const Attempt& attempt, const PlayedMatch& match);
+  void finish();
+
+  std::vector<RankedPitch> ranking() const;
+  const RoundRecord& round() const { return book_.record.rounds.at(number_); }
+
+  SeasonBook& book_;
+  const SeasonRules& rules_;
+  const SeasonTools& tools_;
+  BallotBox box_;
+  int number_ = 0;
+};
+
+}  // namespace thresher

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tank/season/scoreboard.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "tank/season/replay.hpp"
+
+namespace thresher {
+namespace {
+
+using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;
+
+std::optional<double> number(const Json& json, const char* key) {
+  if (!json.is_object() || !json.contains(key) || !json.at(key).is_number()) return std::nullopt;
+  return json.at(key).get<double>();
+}
+
+std::string text(const Json& json, const char* key) {
+  if (!json.contains(key) || !json.at(key).is_string()) return {};
+  return json.at(key).get<std::string>();
+}
+
+bool flag(const Json& json, const char* key) {
+  return json.contains(key) && json.at(key).is_boolean() && json.at(key).get<bool>();
+}
+
+// The GPU of a season on one, else the CPU.
+std::string device_of(const Json& season) {
+  if (!season.contains("environment")) return {};
+  const Json& environment = season.at("environment");
+  const std::string device = text(environment, "device");
+  return device.empty() ? text(environment, "cpu") : device;
+}
+
+int round_of(const Json& json) { return static_cast<int>(number(json, "round").value_or(0)); }
+
+Range range(const Json& json, const char* key) {
+  if (!json.contains(key)) return {};
+  const Json& parts = json.at(key);
+  return {number(parts, "value"), number(parts, "low"), number(parts, "high")};
+}
+
+// A round and a pitch in it.
+using Key = std::pair<int, std::string>;
+
+// The panel's forecasts of one pitch, each counted by its shark's credibility.
+class PanelForecast {
+ public:
+  void add(const Json& ballot, double weight) {
+    if (!ballot.contains("forecast")) return;
+    const Json& forecast = ballot.at("forecast");
+    add_to(median_, number(forecast, "log_speedup_median"), weight);
+    add_to(low_, number(forecast, "log_speedup_low"), weight);
+    add_to(high_, number(forecast, "log_speedup_high"), weight);
+  }
+  Range range() const { return {mean(median_), mean(low_), mean(high_)}; }
+
+ private:
+  struct Sum {
+    double logs = 0;
+    double weights = 0;
+  };
+  static void add_to(Sum& sum, std::optional<double> value, double weight) {
+    if (!value) return;
+    sum.logs += weight * *value;
+    sum.weights += weight;
+  }
+  static std::optional<double> mean(const Sum& sum) {
+    if (sum.weights == 0) return std::nullopt;
+    return std::exp(sum.logs / sum.weights);
+  }
+
+  Sum median_;
+  Sum low_;
+  Sum high_;
+};
+
+class Reader {
+ public:
+  Scoreboard read(const Ledger& ledger, const std::string& season) {
+    board_.season = season;
+    const std::vector<LedgerEntry> entries = ledger.entries(season);
+    for (const LedgerEntry& entry : entries) {
+      board_.reported = board_.reported || entry.source == "reported";
+      read(entry);
+    }
+    if (board_.reported && board_.credibilities.empty()) {
+      for (RoundCredibilities& round : replayed_credibilities(entries)) {
+        board_.credibilities.push_back({round.round, std::move(round.weights), std::nullopt});
+      }
+    }
+    return std::move(board_);
+  }
+
+ private:
+  void read(const LedgerEntry& entry) {
+    const Json& data = entry.data;
+    if (entry.kind == "season") {
+      board_.suite = text(data, "suite");
+      board_.backend = text(data, "backend");
+      board_.device = device_of(data);
+      board_.champion = text(data, "champion");
+      if (data.contains("credibilities")) read_weights(data.at("credibilities"));
+    } else if (entry.kind == "pitch") {
+      claims_[text(data, "name")] = range(data, "claim");
+    } else if (entry.kind == "ballot") {
+      const auto weight = weights_.find(text(data, "shark"));
+      forecasts_[{round_of(data), text(data, "pitch")}].add(
+          data, weight == weights_.end() ? 1 : weight->second);
+    } else if (entry.kind == "verdict") {
+      add_row(entry, text(data, "pitch"), text(data, "kind"));
+    } else if (entry.kind == "round") {
+      // A winner without a verdict: nobody has said yet what it came to.
+      if (!built_.contains({round_of(data), text(data, "winner")})) {
+        add_row(entry, text(data, "winner"), text(data, "outcome"));
+      }
+    } else {
+      read_rest(entry);
+    }
+  }
+
+  void read_rest(const LedgerEntry& entry) {
+    const Json& data = entry.data;
+    if (entry.kind == "champion") {
+      board_.champion = text(data, "champion");
+    } else if (entry.kind == "veto") {
+      ++board_.veto_count;
+    } else if (entry.kind == "credibility" && data.contains("weights")) {
+      read_weights(data.at("weights"));
+      board_.credibilities.push_back({round_of(data), weights_, number(data, "effective_judges")});
+    } else if (entry.kind == "sheet") {
+      ++board_.sheet_count;
+      if (!flag(data, "wrong")) return;
+      board_.wrong_sheets.push_back({round_of(data), text(data, "shark"), text(data, "pitch"),
+                                     number(data, "total_on_sheet"),
+                                     number(data, "total_recomputed")});
+    } else if (entry.kind == "research" && data.contains("findings")) {
+      board_.findings.clear();
+      for (const Json& line : data.at("findings")) {
+        if (line.is_string()) board_.findings.push_back(line.get<std::string>());
+      }
+    } else if (entry.kind == "end") {
+      board_.ended = true;
+    }
+  }
+
+  void read_weights(const Json& weights) {
+    weights_.clear();
+    for (const auto& [shark, weight] : weights.items()) {
+      if (weight.is_number()) weights_[shark] = weight.get<double>();
+    }
+  }
+
+  void add_row(const LedgerEntry& entry, const std::string& pitch, const std::string& verdict) {
+    const Key key{round_of(entry.data), pitch};
+    built_.insert(key);
+    board_.rows.push_back({.round = key.first,
+                           .pitch = pitch,
+                           .control = flag(entry.data, "control"),
+                           .claimed = claims_[pitch],
+                           .predicted = forecasts_[key].range(),
+                           .measured = range(entry.data, "speedup"),
+                           .verdict = verdict,
+                           .reason = text(entry.data, "reason"),
+                           .reported = entry.source == "reported"});
+  }
+
+  Scoreboard board_;
+  std::map<std::string, Range> claims_;
+  std::map<std::string, double> weights_;
+  std::map<Key, PanelForecast> forecasts_;
+  std::set<Key> built_;
+};
+
+OrderedJson number_or_null(const std::optional<double>& value) {
+  return value ? OrderedJson(*value) : OrderedJson();
+}
+
+OrderedJson range_to_json(const Range& range) {
+  if (!range.is_known()) return {};
+  return {{"value", number_or_null(range.value)},
+          {"low", number_or_null(range.low)},
+          {"high", number_or_null(range.high)}};
+}
+
+}  // namespace
+
+Scoreboard scoreboard(const Ledger& ledger, const std::string& season) {
+  return Reader().read(ledger, season);
+}
+
+nlohmann::ordered_json to_ordered_json(const Scoreboard& board) {
+  OrderedJson rows = OrderedJson::array();
+  for (const ScoreboardRow& row : board.rows) {
+    rows.push_back({{"round", row.round},
+                    {"pitch", row.pitch},
+                    {"control", row.control},
+                    {"claimed", range_to_json(row.claimed)},
+                    {"predicted", range_to_json(row.predicted)},
+                    {"measured", range_to_json(row.measured)},
+                    {"verdict", row.verdict},
+                    {"reason", row.reason},
+                    {"source", row.reported ? "reported" : "measured"}});
+  }
+  OrderedJson credibilities = OrderedJson::array();
+  for (const CredibilityRow& row : board.credibilities) {
+    credibilities.push_back({{"round", row.round},
+                             {"weights", row.weights},
+                             {"effective_judges", number_or_null(row.effective_judges)}});
+  }
+  OrderedJson sheets = OrderedJson::array();
+  for (const WrongSheet& sheet : board.wrong_sheets) {
+    sheets.push_back({{"round", sheet.round},
+                      {"shark", sheet.shark},
+                      {"pitch", sheet.pitch},
+                      {"total_on_sheet", number_or_null(sheet.on_sheet)},
+                      {"total_recomputed", number_or_null(sheet.recomputed)}});
+  }
+  return {{"season", board.season},
+          {"suite", board.suite},
+          {"backend", board.backend},
+          {"device", board.device},
+          {"source", board.reported ? "reported" : "measured"},
+          {"ended", board.ended},
+          {"champion", board.champion},
+          {"rows", std::move(rows)},
+          {"credibilities", std::move(credibilities)},
+          {"wrong_sheets", std::move(sheets)},
+          {"sheet_count", board.sheet_count},
+          {"veto_count", board.veto_count},
+          {"findings", board.findings}};
+}
+
+}  // namespace thresher

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tank/season/season.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "referee/statistics/json.hpp"
+#include "tank/season/round.hpp"
+#include "thresher/error.hpp"
+
+namespace thresher {
+namespace {
+
+using Json = nlohmann::json;
+
+class SeasonPlayer {
+ public:
+  SeasonPlayer(Ledger& ledger, const SeasonSetup& setup, const SeasonTools& tools)
+      : setup_(setup),
+        tools_(tools),
+        book_{ledger, setup.rules.season, read_season(ledger, setup.rules.season)} {}
+
+  SeasonResult play() {
+    start();
+    enter_pitches();
+    const double deadline = tools_.seconds_now() + seconds_left();
+    RoundPlayer player(book_, setup_.rules, tools_, setup_.votes);
+    SeasonResult result;
+    while (result.ended_by.empty()) {
+      research_if_stuck();
+      if (tools_.seconds_now() >= deadline && is_between_rounds()) {
+        result.ended_by = "time";
+      } else if (!player.play(deadline)) {
+        result.ended_by = "pitches";
+      } else if (++result.rounds_played == setup_.rounds_max) {
+        result.ended_by = "rounds";
+      }
+    }
+    research_if_stuck();
+    if (!setup_.stays_open) end(result);
+    return result;
+  }
+
+ private:
+  void start() {
+    if (book_.record.has_ended) {
+      throw Error(fmt::format("season '{}' has ended; choose another name", book_.season));
+    }
+    if (book_.record.has_started) return;
+    if (!book_.ledger.entries(book_.season).empty()) {
+      throw Error(
+          fmt::format("season '{}' has entries but no start; choose another name", book_.season));
+    }
+    Json environment = setup_.environment;
+    environment["rates"] = rates_to_json(setup_.rates);
+    environment["champion_us"] = setup_.champion_us;
+    if (setup_.rules.backend == Backend::kGpu) environment["gpu"] = limits_to_json(setup_.limits);
+    book_.append("season", {{"name", book_.season},
+                            {"suite", setup_.rules.suite.name},
+                            {"backend", to_string(setup_.rules.backend)},
+                            {"threads", setup_.rules.match.thread_count},
+                            {"rubric", setup_.rules.rubric},
+                            {"terms", setup_.rules.terms},
+                            {"environment", std::move(environment)},
+                            {"champion", setup_.champion.name},
+                            {"champion_hash", tools_.hash(setup_.champion)},
+                            {"contestant", contestant_to_json(setup_.champion)},
+                            {"credibilities", last_credibilities(book_.ledger)},
+                            {"seed", setup_.seed}});
+  }
+
+  void enter_pitches() {
+    for (const Pitch& pitch : setup_.pitches) {
+      const auto known = std::find_if(book_.record.pitches.begin(), book_.record.pitches.end(),
+                                      [&](const Pitch& one) { return one.name == pitch.name; });
+      if (known == book_.record.pitches.end()) {
+        Json data = pitch_entry(pitch);
+        data["contestant"]["folder"] = recorded_folder(pitch.contestant.folder);
+        book_.append("pitch", data);
+      } else if (known->source_text != pitch.source_text) {
+        throw Error(
+            fmt::format("season '{}' has another pitch called '{}'; give this one a name "
+                        "of its own",
+                        book_.season, pitch.name));
+      }
+    }
+  }
+
+  // What earlier matches took is spent, whichever process played them. A season that stays open has
+  // its time for every call.
+  double seconds_left() const {
+    return setup_.seconds_max - (setup_.stays_open ? 0 : book_.record.match_seconds);
+  }
+
+  // A season has at least one round, and a round that has begun is played to its end.
+  bool is_between_rounds() const {
+    const std::map<int, RoundRecord>& rounds = book_.record.rounds;
+    return !rounds.empty() && rounds.rbegin()->second.is_finished;
+  }
+
+  // Another guess is worth less than a look at where the time goes.
+  void research_if_stuck() {
+    const SeasonRecord& record = book_.record;
+    if (record.fruitless_rounds < setup_.rules.rounds_until_research) return;
+    tools_.report("research: where the champion's time goes");
+    book_.append("research", {{"round", record.current_round() - 1},
+                              {"findings", tools_.research(record.champion)}});
+  }
+
+  void end(const SeasonResult& result) {
+    book_.append("end", {{"reason", result.ended_by},
+                         {"round_count", book_.record.rounds.size()},
+                         {"match_seconds", book_.record.match_seconds}});
+  }
+
+  const SeasonSetup& setup_;
+  const SeasonTools& tools_;
+  SeasonBook book_;
+};
+
+}  // namespace
+
+SeasonResult play_season(Ledger& ledger, const SeasonSetup& setup, const SeasonTools& tools) {
+  return SeasonPlayer(ledger, setup, tools).play();
+}
+
+std::string unfinished_season(const Ledger& ledger) {
+  std::string open;
+  for (const LedgerEntry& entry : ledger.entries({}, "season")) {
+    if (entry.source != "measured") continue;
+    if (ledger.entries(entry.season, "end").empty()) open = entry.season;
+  }
+  return open;
+}
+
+Credibilities last_credibilities(const Ledger& ledger) {
+  Credibilities last;
+  for (const LedgerEntry& entry : ledger.entries({}, "credibility")) {
+    if (entry.source == "measured") entry.data.at("weights").get_to(last);
+  }
+  return last;
+}
+
+}  // namespace thresher

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the ledger says of a season: a fold over its entries, the same after a kill as before it.
+// Nothing about a season is kept anywhere else.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "referee/contestant/contestant.hpp"
+#include "referee/statistics/verdict.hpp"
+#include "tank/ledger/ledger.hpp"
+#include "tank/machine.hpp"
+#include "tank/panel/ballot.hpp"
+#include "tank/panel/credibility.hpp"
+#include "tank/pitch/pitch.hpp"
+
+namespace thresher {
+
+struct PlayedMatch {
+  std::int64_t entry = 0;  // its id in the ledger
+  std::string pitch;
+  bool control = false;
+  std::string champion_hash;
+  Verdict verdict;
+  std::optional<std::int64_t> verdict_entry;  // none: killed between the match and its verdict
+};
+
+// How far a round has come. Every step of tank/season/round.hpp looks here whether it is done.
+struct RoundRecord {
+  Contestant champion;  // who held the title when it began: all forecasts are about beating it
+  std::string champion_hash;
+  Credibilities credibilities;  // what votes weigh in this round
+  std::vector<Ballot> ballots;
+  nlohmann::json sealed_text = nlohmann::json::array();  // the ballots as recorded
+  std::string seal;                                      // empty: still open
+  std::vector<PlayedMatch> matches;
+  std::set<std::string> lessons;  // ids of the constraints learned
+  bool has_new_champion = false;
+  bool is_scored = false;
+  bool is_finished = false;
+
+  const PlayedMatch* match_of(const std::string& pitch) const;
+};
+
+struct SeasonRecord {
+  bool has_started = false;
+  bool has_ended = false;
+  nlohmann::json start;  // the data of the `season` entry
+  std::uint64_t seed = 0;
+  MachineRates rates;
+  gpu::sm90::DeviceLimits limits;  // of the GPU, if the season is played on one
+  Contestant champion;
+  std::string champion_hash;
+  std::map<std::string, double> champion_us;  // by problem, last measured
+  std::vector<Pitch> pitches;
+  std::map<std::string, std::string> vetoes;  // pitch to the constraint that last stopped it
+  std::map<int, RoundRecord> rounds;
+  Credibilities credibilities;
+  int fruitless_rounds = 0;  // since the last accepted pitch or research round
+  double match_seconds = 0;
+
+  // Entries of one season, in order. Throws Error naming the entry that cannot be read.
+  void apply(const LedgerEntry& entry);
+
+  const Pitch& pitch(const std::string& name) const;
+  // The round to play: the last one unless it is finished, or the one after it.
+  int current_round() const;
+
+ private:
+  void apply_data(const LedgerEntry& entry);
+  void apply_start(const nlohmann::json& data);
+  void apply_match(const LedgerEntry& entry, RoundRecord& round);
+  void apply_champion(const nlohmann::json& data, RoundRecord& round);
+  RoundRecord& round_of(const nlohmann::json& data);
+};
+
+SeasonRecord read_season(const Ledger& ledger, const std::string& season);
+
+// A folder as a ledger keeps it: from the current one where it lies inside that, so that a ledger
+// says nothing of the machine around it and a season goes on from a copy of its folder.
+std::string recorded_folder(const std::filesystem::path& folder);
+
+// A contestant whole, folder included, so that another process can run it.
+nlohmann::json contestant_to_json(const Contestant& contestant);
+Contestant contestant_from_json(const nlohmann::json& json);
+
+nlohmann::json rates_to_json(const MachineRates& rates);
+nlohmann::json limits_to_json(const gpu::sm90::DeviceLimits& limits);
+
+}  // namespace thresher

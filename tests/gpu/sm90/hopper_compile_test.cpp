@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the run-time compiler is given compiles for Hopper, where there is such a compiler.
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "gpu/runtime/compiler.hpp"
+#include "gpu/sm90/choose.hpp"
+#include "gpu/sm90/entry_source.hpp"
+#include "gpu/sm90/variant.hpp"
+
+namespace thresher::gpu::sm90 {
+namespace {
+
+Problem small_problem(Op op) {
+  return {.name = "p", .op = op, .groups = {{.m = 40, .n = 200, .k = 336}}};
+}
+
+bool can_run(const GemmKnobs& knobs, Op op) {
+  const Problem problem = small_problem(op);
+  return why_not(knobs, {.problem = problem, .token_limit = token_count(problem)}).empty();
+}
+
+GemmPlan plan_for(const GemmKnobs& knobs, Op op = Op::kGemm) {
+  const Problem problem = small_problem(op);
+  const PlanRequest request{.problem = problem, .token_limit = token_count(problem)};
+  EXPECT_EQ(why_not(knobs, request), "");
+  return make_plan(knobs, request);
+}
+
+// Spills, and notes such as serialised MMAs, would make a kernel slow without making it wrong.
+TEST(HopperCompile, NoSpillsAndNoNotes) {
+  NvrtcLookup found = find_nvrtc({.folders = pip_library_folders(THRESHER_VENV_DIR)});
+  if (!found.nvrtc) GTEST_SKIP() << found.why_not;
+  const Compiler compiler(*found.nvrtc);
+  if (!compiler.compiles_for("sm_90a")) GTEST_SKIP() << compiler.version() << " is too old";
+  const auto expect_clean = [&](const std::string& source) {
+    const Compilation compilation =
+        compiler.compile({.name = "entry.cu",
+                          .source = source,
+                          .headers = headers_of(source, kernel_sources()),
+                          .architecture = "sm_90a"});
+    ASSERT_EQ(compilation.kernels.size(), 1u);
+    EXPECT_FALSE(compilation.kernels.front().spills()) << source;
+    EXPECT_TRUE(compilation.notes.empty()) << source << compilation.notes.front();
+  };
+  // All that have a name, and all that the engine chooses from.
+  std::vector<Variant> all = choices();
+  for (const Variant& variant : named_variants()) all.push_back(variant);
+  std::set<std::string> sources;
+  for (const Variant& variant : all) {
+    for (const Op op : {Op::kGemm, Op::kDual}) {
+      if (!can_run(variant.knobs, op)) continue;
+      const GemmPlan plan = plan_for(variant.knobs, op);
+      if (plan.images) sources.insert(entry_source(*plan.images));
+      for (const GemmLaunch& launch : plan.launches) sources.insert(entry_source(launch));
+    }
+  }
+  for (const std::string& source : sources) expect_clean(source);
+}
+
+}  // namespace
+}  // namespace thresher::gpu::sm90

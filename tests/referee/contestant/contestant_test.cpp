@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "referee/contestant/contestant.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "referee/sandbox/scratch.hpp"
+#include "thresher/error.hpp"
+
+namespace thresher {
+namespace {
+
+using referee::FolderOwner;
+using referee::ScratchFolder;
+
+void write(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream(path) << text;
+}
+
+TEST(ContestantHash, TellsVariantsApart) {
+  const Contestant a{.name = "a", .variant = "cpu_avx2"};
+  const Contestant b{.name = "a", .variant = "cpu_avx2:stages=4"};
+  EXPECT_EQ(contestant_hash(a), contestant_hash(a));
+  EXPECT_NE(contestant_hash(a), contestant_hash(b));
+  EXPECT_EQ(contestant_hash(a).size(), 64u);
+}
+
+TEST(ContestantHash, FollowsTheSourceAndNotTheName) {
+  const ScratchFolder folder(FolderOwner::kReferee);
+  write(folder.path() / "k.c", "int a;");
+  Contestant contestant{
+      .kind = ContestantKind::kLibrary, .name = "one", .source = "k.c", .folder = folder.path()};
+  const std::string before = contestant_hash(contestant);
+  contestant.name = "two";
+  EXPECT_EQ(before, contestant_hash(contestant));
+  write(folder.path() / "k.c", "int b;");
+  EXPECT_NE(before, contestant_hash(contestant));
+}
+
+TEST(ContestantHash, FollowsTheFilesACommandNames) {
+  const ScratchFolder folder(FolderOwner::kReferee);
+  write(folder.path() / "k.py", "1");
+  Contestant contestant{.kind = ContestantKind::kCommand,
+                        .name = "one",
+                        .command = {"python3", "k.py"},
+                        .folder = folder.path()};
+  const std::string before = contestant_hash(contestant);
+  write(folder.path() / "k.py", "2");
+  const std::string changed = contestant_hash(contestant);
+  EXPECT_NE(before, changed);
+  contestant.command.push_back("--fast");
+  EXPECT_NE(changed, contestant_hash(contestant));
+}
+
+TEST(ContestantHash, FollowsLaunchesAndBackend) {
+  const ScratchFolder folder(FolderOwner::kReferee);
+  write(folder.path() / "k.cu", "1");
+  Contestant contestant{
+      .kind = ContestantKind::kCuda, .name = "one", .source = "k.cu", .folder = folder.path()};
+  const std::string before = contestant_hash(contestant);
+  contestant.launches.launches = {{.kernel = "gemm", .grid = {"n"}, .block = {"32"}}};
+  EXPECT_NE(before, contestant_hash(contestant));
+  Contestant command{.kind = ContestantKind::kCommand, .command = {"x"}};
+  const std::string on_cpu = contestant_hash(command);
+  command.backend = Backend::kGpu;
+  EXPECT_NE(on_cpu, contestant_hash(command));
+}
+
+TEST(ContestantBackend, IsWhatItsKindSays) {
+  EXPECT_EQ(backend_of({.variant = "cpu_avx2"}), Backend::kCpu);
+  EXPECT_EQ(backend_of({.variant = "gpu_sm90:graph=on"}), Backend::kGpu);
+  EXPECT_EQ(backend_of({.variant = ""}), Backend::kCpu);
+  EXPECT_EQ(backend_of({.variant = "", .backend = Backend::kGpu}), Backend::kGpu);
+  EXPECT_EQ(backend_of({.kind = ContestantKind::kCuda}), Backend::kGpu);
+  EXPECT_EQ(backend_of({.kind = ContestantKind::kCommand, .backend = Backend::kGpu}),
+            Backend::kGpu);
+}
+
+TEST(ContestantHash, WordsCannotBeMergedUnnoticed) {
+  const Contestant a{.kind = ContestantKind::kCommand, .command = {"ab", "c"}};
+  const Contestant b{.kind = ContestantKind::kCommand, .command = {"a", "bc"}};
+  EXPECT_NE(contestant_hash(a), contestant_hash(b));
+}
+
+TEST(ContestantHash, NamesTheFileItCannotRead) {
+  const Contestant contestant{.kind = ContestantKind::kLibrary, .source = "/nowhere/k.c"};
+  try {
+    contestant_hash(contestant);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "cannot read /nowhere/k.c");
+  }
+}
+
+}  // namespace
+}  // namespace thresher

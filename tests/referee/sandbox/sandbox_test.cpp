@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the sandbox keeps from a program, with a shell as the program. A layer that this machine
+// does not grant is skipped, and the refusal is what is tested then: it has a name.
+#include "referee/sandbox/sandbox.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "referee/sandbox/child.hpp"
+#include "referee/sandbox/scratch.hpp"
+
+namespace thresher::referee {
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::filesystem::path kProgram = THRESHER_BINARY_DIR "/thresher";
+
+class Sandbox : public ::testing::Test {
+ protected:
+  Child start(const std::string& script, SandboxLimits limits = {}) {
+    return Child(
+        {.program = kProgram,
+         .order = {
+             .job = {.kind = JobKind::kCommand, .command = {"sh", "-c", script}, .folder = "/"},
+             .limits = limits,
+             .scratch = scratch_.path()}});
+  }
+
+  // The first line it prints.
+  std::string said(const std::string& script, SandboxLimits limits = {}) {
+    Child child = start(script, limits);
+    EXPECT_TRUE(child.wait_until_started(Clock::now() + 10s)) << child.describe_end();
+    const Answer answer = child.await_line(Clock::now() + 10s);
+    return answer.heard == Heard::kLine ? answer.line : child.describe_end();
+  }
+
+  static bool granted(const char* layer_name) {
+    static const std::vector<Protection> protections = probe_protections(kProgram);
+    return std::any_of(protections.begin(), protections.end(),
+                       [&](const Protection& one) { return one.name == layer_name && one.ok; });
+  }
+
+  const ScratchFolder scratch_{FolderOwner::kContestant};
+};
+
+#define REQUIRE_LAYER(name) \
+  if (!granted(name)) GTEST_SKIP() << "this machine does not grant: " << name
+
+TEST_F(Sandbox, DoctorSeesEveryLayer) {
+  const std::vector<Protection> protections = probe_protections(kProgram);
+  EXPECT_EQ(protections.size(), 12u);
+  for (const Protection& one : protections) EXPECT_EQ(one.ok, one.why_not.empty()) << one.name;
+}
+
+TEST_F(Sandbox, EnvironmentIsClean) {
+  setenv("THRESHER_SECRET", "x", 1);
+  EXPECT_EQ(said("echo ${THRESHER_SECRET-clean} $HOME"), "clean " + scratch_.path().string());
+}
+
+TEST_F(Sandbox, IsNeverRoot) {
+  EXPECT_EQ(said("id -u"), std::to_string(geteuid() == 0 ? kUnprivilegedId : geteuid()));
+}
+
+TEST_F(Sandbox, HasNoCapabilities) {
+  EXPECT_EQ(said("grep CapEff /proc/self/status"), "CapEff:\t0000000000000000");
+}
+
+TEST_F(Sandbox, InheritsNothingButItsStreams) {
+  // The shell's own tests: another process may not look into its descriptors.
+  EXPECT_EQ(said("for fd in 0 1 2 3 4 5 6 7 8 9 10 11 12 63 255; do"
+                 " [ -e /proc/self/fd/$fd ] && printf '%s ' $fd; done; echo"),
+            "0 1 2 3 4 ");
+}
+
+TEST_F(Sandbox, WritesOnlyToItsScratchFolder) {
+  REQUIRE_LAYER(layer::kWriteProtection);
+  EXPECT_EQ(said("echo x > $HOME/a && cat $HOME/a"), "x");
+  for (const char* path : {"/tmp/thresher-escape", "/dev/shm/thresher-escape"}) {
+    EXPECT_EQ(said(fmt::format("(echo x > {}) 2>/dev/null || echo refused", path)), "refused");
+  }
+  EXPECT_EQ(said("echo x > /dev/null && echo fine"), "fine");
+}
+
+TEST_F(Sandbox, HasNoNetwork) {
+  REQUIRE_LAYER(layer::kNetworkNamespace);
+  EXPECT_EQ(said("grep -c : /proc/net/dev"), "1");  // the loopback, which is down
+}
+
+TEST_F(Sandbox, SeesOnlyItsOwnProcesses) {
+  REQUIRE_LAYER(layer::kProcessNamespace);
+  EXPECT_EQ(said(fmt::format("kill -9 {} 2>/dev/null || echo no such process", getpid())),
+            "no such process");
+}
+
+TEST_F(Sandbox, LimitsHold) {
+  EXPECT_EQ(said("ulimit -n; ulimit -c", {.open_files = 32}), "32");
+  EXPECT_EQ(said("ulimit -t", {.cpu_seconds = 17}), "17");
+  if (granted(layer::kMemoryLimit)) {
+    EXPECT_EQ(said("ulimit -v", {.address_space_bytes = std::int64_t{1} << 30}), "1048576");
+  }
+}
+
+TEST_F(Sandbox, ForksOnlySoOften) {
+  REQUIRE_LAYER(layer::kProcessLimit);
+  const std::string script =
+      "i=0; while [ $i -lt 60 ]; do sleep 100 & i=$((i+1)); done 2>/dev/null; echo $i";
+  EXPECT_NE(said(script, {.processes = 30}), "60");
+}
+
+TEST_F(Sandbox, TheLimitOnProcessesCountsOnlyItsOwn) {
+  REQUIRE_LAYER(layer::kUserNamespace);
+  Child other = start("for i in 1 2 3 4 5 6 7 8; do sleep 100 & done; echo up; wait");
+  ASSERT_TRUE(other.wait_until_started(Clock::now() + 10s));
+  EXPECT_EQ(other.await_line(Clock::now() + 10s).line, "up");
+  EXPECT_EQ(said("sleep 0 && echo fine", {.processes = 6}), "fine");
+}
+
+TEST_F(Sandbox, StopsAndGoesOn) {
+  Child child = start("while :; do echo x; done");
+  ASSERT_TRUE(child.wait_until_started(Clock::now() + 10s));
+  EXPECT_EQ(child.await_line(Clock::now() + 10s).line, "x");
+  child.stop();
+  std::this_thread::sleep_for(20ms);
+  while (child.has_spoken()) child.await_line(Clock::now() + 1ms);
+  std::this_thread::sleep_for(50ms);
+  EXPECT_FALSE(child.has_spoken());
+  child.resume();
+  EXPECT_EQ(child.await_line(Clock::now() + 10s).heard, Heard::kLine);
+}
+
+// Command lines of all processes; the marked ones are ours.
+int count_processes(const std::string& mark) {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream stream(entry.path() / "cmdline", std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(stream), {}};
+    count += text.starts_with("sleep") && text.find(mark) != std::string::npos;
+  }
+  return count;
+}
+
+TEST_F(Sandbox, NothingItStartedOutlivesIt) {
+  const std::string mark = fmt::format("7{:06}", getpid());
+  {
+    Child child = start(fmt::format("sleep {0} & (sleep {0} &) ; echo up; wait", mark));
+    ASSERT_TRUE(child.wait_until_started(Clock::now() + 10s));
+    EXPECT_EQ(child.await_line(Clock::now() + 10s).line, "up");
+    // "up" may come before the shell's children have become what they were started as.
+    const auto deadline = Clock::now() + 10s;
+    while (count_processes(mark) < 2 && Clock::now() < deadline) std::this_thread::sleep_for(10ms);
+    EXPECT_EQ(count_processes(mark), 2);
+  }
+  EXPECT_EQ(count_processes(mark), 0);
+}
+
+TEST_F(Sandbox, SaysHowItEnded) {
+  Child child = start("echo last words >&2; exit 3");
+  EXPECT_TRUE(child.wait_until_started(Clock::now() + 10s));
+  EXPECT_EQ(child.await_line(Clock::now() + 10s).heard, Heard::kEnded);
+  EXPECT_FALSE(child.succeeded());
+  EXPECT_EQ(child.describe_end(), "ended with exit code 3; stderr: last words ");
+
+  Child killed = start("kill -SEGV $$");
+  EXPECT_TRUE(killed.wait_until_started(Clock::now() + 10s));
+  EXPECT_EQ(killed.await_line(Clock::now() + 10s).heard, Heard::kEnded);
+  EXPECT_EQ(killed.describe_end(), "was ended by signal 11 (Segmentation fault)");
+}
+
+TEST_F(Sandbox, SaysWhyItCannotStart) {
+  Child child(
+      {.program = kProgram,
+       .order = {.job = {.kind = JobKind::kCommand, .command = {"no-such-program"}, .folder = "/"},
+                 .scratch = scratch_.path()}});
+  child.wait_until_started(Clock::now() + 10s);
+  EXPECT_EQ(child.await_line(Clock::now() + 10s).heard, Heard::kEnded);
+  EXPECT_NE(child.describe_end().find("cannot run no-such-program: No such file or directory"),
+            std::string::npos)
+      << child.describe_end();
+}
+
+TEST_F(Sandbox, TimesOut) {
+  Child child = start("sleep 100");
+  ASSERT_TRUE(child.wait_until_started(Clock::now() + 10s));
+  EXPECT_EQ(child.await_line(Clock::now() + 50ms).heard, Heard::kTimeout);
+}
+
+class GpuSandbox : public Sandbox {
+ protected:
+  Child start_on_gpu(const std::string& script) {
+    return Child({.program = kProgram,
+                  .order = {.job = {.kind = JobKind::kCommand,
+                                    .command = {"sh", "-c", script},
+                                    .folder = "/",
+                                    .backend = Backend::kGpu},
+                            .scratch = scratch_.path()}});
+  }
+};
+
+TEST_F(GpuSandbox, NamesWhatCudaDoesNotRunUnder) {
+  Child child = start_on_gpu("echo up");
+  ASSERT_TRUE(child.wait_until_started(Clock::now() + 10s)) << child.describe_end();
+  const std::vector<std::string>& refusals = child.refusals();
+  const auto missing = [&](std::string_view text) {
+    return std::count(refusals.begin(), refusals.end(), text) == 1;
+  };
+  EXPECT_TRUE(missing("process namespace: CUDA does not start in one"));
+  EXPECT_TRUE(std::any_of(refusals.begin(), refusals.end(),
+                          [](const auto& text) { return text.starts_with("memory limit: "); }));
+  EXPECT_EQ(child.await_line(Clock::now() + 10s).line, "up");
+}
+
+TEST_F(GpuSandbox, KeepsEverythingElse) {
+  REQUIRE_LAYER(layer::kWriteProtection);
+  Child child = start_on_gpu(
+      "echo x > $HOME/a; (echo x > /tmp/thresher-escape) 2>/dev/null || printf 'refused ';"
+      "grep -q '^CapEff:.0000000000000000$' /proc/self/status && printf 'powerless ';"
+      "ulimit -v");
+  ASSERT_TRUE(child.wait_until_started(Clock::now() + 10s)) << child.describe_end();
+  EXPECT_EQ(child.await_line(Clock::now() + 10s).line, "refused powerless unlimited");
+}
+
+TEST_F(GpuSandbox, NothingItStartedOutlivesIt) {
+  const std::string mark = fmt::format("8{:06}", getpid());
+  {
+    Child child = start_on_gpu(fmt::format("sleep {0} & echo up; wait", mark));
+    ASSERT_TRUE(child.wait_until_started(Clock::now() + 10s));
+    EXPECT_EQ(child.await_line(Clock::now() + 10s).line, "up");
+  }
+  EXPECT_EQ(count_processes(mark), 0);
+}
+
+}  // namespace
+}  // namespace thresher::referee

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "referee/statistics/controls.hpp"
+
+#include <gtest/gtest.h>
+
+#include "referee/hand_made_samples.hpp"
+
+namespace thresher::referee {
+namespace {
+
+// Five rounds of one problem; the controls take these values, round by round.
+MatchSamples controlled(const std::vector<double>& same, const std::vector<double>& slowed) {
+  MatchSamples samples = samples_of({{0}, {0}, {0}, {0}, {0}});
+  for (std::size_t i = 0; i < samples.rounds.size(); ++i) {
+    samples.rounds[i].same = {block_of(0, same[i])};
+    samples.rounds[i].slowed = {block_of(0, slowed[i])};
+  }
+  return samples;
+}
+
+const std::vector<double> kNothing = {0.002, -0.001, 0.001, -0.003, 0.001};
+const double kDelay = std::log(kSlowedTruth);
+const std::vector<double> kFound = {kDelay + 0.003, kDelay - 0.004, kDelay, kDelay + 0.002,
+                                    kDelay - 0.001};
+
+TEST(Controls, PassOnASoundInstrument) {
+  const Controls controls = judge_controls(controlled(kNothing, kFound), {});
+  EXPECT_TRUE(controls.ok) << controls.why_not;
+  EXPECT_EQ(controls.why_not, "");
+  EXPECT_EQ(controls.slowed_truth, kSlowedTruth);
+  EXPECT_LT(controls.same.low, 1);
+  EXPECT_GT(controls.same.high, 1);
+  EXPECT_NEAR(controls.slowed.value, kSlowedTruth, 1e-3);
+}
+
+// mean 0.02, sd 0.01 / sqrt(2), t(4) of 99.5 % = 4.604095.
+TEST(Controls, ReportIntervalsOf99Percent) {
+  const std::vector<double> same = {0.01, 0.03, 0.02, 0.02, 0.02};
+  const Controls controls = judge_controls(controlled(same, kFound), {});
+  EXPECT_NEAR(controls.same.low, std::exp(0.02 - 4.604095 * 0.01 / std::sqrt(10)), 1e-8);
+  EXPECT_NEAR(controls.same.high, std::exp(0.02 + 4.604095 * 0.01 / std::sqrt(10)), 1e-8);
+}
+
+TEST(Controls, FailWhenTheCopyDiffers) {
+  const Controls controls =
+      judge_controls(controlled({0.021, 0.02, 0.019, 0.02, 0.02}, kFound), {});
+  EXPECT_FALSE(controls.ok);
+  EXPECT_EQ(controls.why_not,
+            "the champion against its own copy came out at 1.020x (1.019..1.022)");
+}
+
+// A tenth of ln 1.01 is 0.000995.
+TEST(Controls, ForgiveABiasTooSmallToTurnAVerdict) {
+  EXPECT_TRUE(judge_controls(controlled(std::vector(5, 0.00099), kFound), {}).ok);
+  EXPECT_FALSE(judge_controls(controlled(std::vector(5, 0.00101), kFound), {}).ok);
+  EXPECT_TRUE(judge_controls(controlled(std::vector(5, 0.00101), kFound), {.speedup_min = 1.1}).ok);
+}
+
+TEST(Controls, FailWhenTheDelayIsMissed) {
+  const Controls controls = judge_controls(controlled(kNothing, {-0.3, 0.2, 0.1, -0.4, -0.1}), {});
+  EXPECT_FALSE(controls.ok);
+  EXPECT_EQ(
+      controls.why_not,
+      "the champion slowed to 0.900x came out at 0.905x (0.535..1.530), too noisy to be seen");
+}
+
+// A quarter of ln 0.9 may be missing or too much, and no more.
+TEST(Controls, FailWhenTheDelayComesOutWrong) {
+  const auto judge = [](double share) {
+    return judge_controls(controlled(kNothing, std::vector(5, share * kDelay)), {});
+  };
+  EXPECT_TRUE(judge(0.76).ok);
+  EXPECT_TRUE(judge(1.24).ok);
+  EXPECT_FALSE(judge(1.26).ok);
+  EXPECT_FALSE(judge(0).ok);
+  EXPECT_EQ(judge(0.7).why_not, "the champion slowed to 0.900x came out at 0.929x (0.929..0.929)");
+}
+
+TEST(Controls, FailWhenTheyWereNotTaken) {
+  MatchSamples samples = controlled(kNothing, kFound);
+  for (RoundSamples& round : samples.rounds) round.slowed.clear();
+  EXPECT_EQ(judge_controls(samples, {}).why_not,
+            "the champion was not measured with a known delay");
+  for (RoundSamples& round : samples.rounds) round.same.clear();
+  EXPECT_EQ(judge_controls(samples, {}).why_not,
+            "the champion was not measured against its own copy");
+  EXPECT_FALSE(judge_controls(samples, {}).ok);
+}
+
+}  // namespace
+}  // namespace thresher::referee

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "referee/statistics/simulated_world.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "referee/statistics/round_mean.hpp"
+#include "referee/statistics/round_values.hpp"
+#include "referee/statistics/statistics.hpp"
+
+namespace thresher::referee {
+namespace {
+
+constexpr SimulatedWorld kPerfect{.noise_sd = 0, .outlier_share = 0};
+
+std::vector<double> log_calls(const SimulatedWorld& world, int count) {
+  SimulatedMachine machine(world, 11);
+  std::vector<double> values;
+  for (int i = 0; i < count; ++i) values.push_back(std::log(machine.call_ns(0)));
+  return values;
+}
+
+MatchSamples play(const SimulatedWorld& world, const SimulatedTruth& truth, int round_count,
+                  std::uint64_t seed = 5) {
+  SimulatedMatch match(world, truth, seed);
+  for (int i = 0; i < round_count; ++i) match.play_round();
+  return match.samples();
+}
+
+TEST(SimulatedMachine, HasTheNoiseItSays) {
+  const RoundMean calls = mean_of_rounds(log_calls({.noise_sd = 0.03, .outlier_share = 0}, 20000));
+  EXPECT_NEAR(calls.mean, 0, 4 * 0.03 / std::sqrt(20000));
+  EXPECT_NEAR(calls.sd, 0.03, 4 * 0.03 / std::sqrt(40000));
+}
+
+TEST(SimulatedMachine, HasTheOutliersItSays) {
+  std::vector<double> losses = log_calls({.noise_sd = 0}, 50000);
+  losses.erase(std::remove(losses.begin(), losses.end(), 0.0), losses.end());
+  EXPECT_NEAR(static_cast<double>(losses.size()) / 50000, 0.02, 0.003);
+  EXPECT_NEAR(median(losses), 0.025, 0.003);
+  EXPECT_GT(*std::min_element(losses.begin(), losses.end()), 0);
+  EXPECT_GT(*std::max_element(losses.begin(), losses.end()), 0.15);  // a heavy tail
+}
+
+TEST(SimulatedMachine, DriftsAsARandomWalkUntilItSettles) {
+  SimulatedWorld world = kPerfect;
+  world.drift_sd = 0.002;
+  std::vector<double> walk = log_calls(world, 20000);
+  std::vector<double> steps;
+  for (std::size_t i = 1; i < walk.size(); ++i) steps.push_back(walk[i] - walk[i - 1]);
+  EXPECT_NEAR(mean_of_rounds(steps).sd, 0.002, 0.00005);
+  EXPECT_GT(mean_of_rounds(walk).sd, 0.02);  // it wanders off
+
+  SimulatedMachine machine(world, 11);
+  for (int i = 0; i < 1000; ++i) machine.call_ns(0);
+  machine.settle();
+  EXPECT_LT(std::abs(std::log(machine.call_ns(0))), 0.01);
+}
+
+TEST(SimulatedMachine, SlowsEverySecondCall) {
+  SimulatedWorld world = kPerfect;
+  world.second_slot_effect = 0.005;
+  const std::vector<double> calls = log_calls(world, 4);
+  EXPECT_NEAR(calls[0], 0, 1e-12);
+  EXPECT_NEAR(calls[1], 0.005, 1e-12);
+  EXPECT_NEAR(calls[2], 0, 1e-12);
+  EXPECT_NEAR(calls[3], 0.005, 1e-12);
+}
+
+TEST(PlayBlock, StartsWithEitherArmAndBalancesTheSlots) {
+  SimulatedWorld world = kPerfect;
+  world.second_slot_effect = 0.005;
+  SimulatedMachine machine(world, 3);
+  int a_first = 0;
+  for (int i = 0; i < 400; ++i) {
+    const Block block = play_block(machine, 0, 1.1, 1.0);
+    a_first += block.first_arm_a;
+    EXPECT_NEAR(block_log_ratio(block), 0.1, 1e-12);
+    EXPECT_NEAR(std::log(block.first_arm_a ? block.a_ns[0] : block.b_ns[0]),
+                block.first_arm_a ? 1.1 : 1.0, 1e-12);
+  }
+  EXPECT_NEAR(a_first, 200, 40);
+}
+
+TEST(SimulatedMatch, ContainsItsTruth) {
+  const MatchSamples samples =
+      play(kPerfect, {.speedups = {1.02, 0.96}, .slowed_speedup = 0.8, .blocks_per_problem = 3}, 2);
+  EXPECT_EQ(samples.problems.size(), 2u);
+  EXPECT_EQ(samples.slowed_truth, 0.8);
+  ASSERT_EQ(samples.rounds.size(), 2u);
+  for (const RoundSamples& round : samples.rounds) {
+    ASSERT_EQ(round.match.size(), 6u);
+    for (const Block& block : round.match) {
+      const double truth = block.problem_index == 0 ? 1.02 : 0.96;
+      EXPECT_NEAR(block_log_ratio(block), std::log(truth), 1e-12);
+    }
+    for (const Block& block : round.same) EXPECT_NEAR(block_log_ratio(block), 0, 1e-12);
+    for (const Block& block : round.slowed) {
+      EXPECT_NEAR(block_log_ratio(block), std::log(0.8), 1e-12);
+    }
+  }
+}
+
+TEST(SimulatedMatch, DrawsLuckPerProcessAndProblem) {
+  SimulatedWorld world = kPerfect;
+  world.process_offset_sd = 0.005;
+  const MatchSamples samples = play(world, {.speedups = {1, 1}}, 300);
+  for (const RoundSamples& round : samples.rounds) {
+    const double first = block_log_ratio(round.match[0]);
+    EXPECT_NEAR(block_log_ratio(round.match[1]), first, 1e-12);  // the same processes
+    EXPECT_NE(block_log_ratio(round.match[3]), first);           // another problem
+    EXPECT_EQ(round.match[0].a_ns[0], round.same[0].a_ns[0]);    // one champion per round
+    EXPECT_NE(block_log_ratio(round.same[0]), 0);                // its copy has luck of its own
+    EXPECT_NE(block_log_ratio(round.slowed[0]), std::log(0.9));  // and so has the slowed one
+  }
+  const RoundMean luck = mean_of_rounds(round_values(samples).problems[0].log_ratio);
+  EXPECT_NEAR(luck.sd, 0.005 * std::sqrt(2), 4 * 0.005 / std::sqrt(300));
+}
+
+TEST(SimulatedMatch, IsTheSeedsAlone) {
+  const auto first_ns = [](std::uint64_t seed) {
+    return play({}, {}, 1, seed).rounds[0].match[0].a_ns[0];
+  };
+  EXPECT_EQ(first_ns(1), first_ns(1));
+  EXPECT_NE(first_ns(1), first_ns(2));
+}
+
+}  // namespace
+}  // namespace thresher::referee

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+// Seasons with a referee that needs no machine: what they write, in which order, and that a kill at
+// any point changes nothing of it.
+#include "tank/season/season.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "gemm/random.hpp"
+#include "nvfp4/error_message.hpp"
+#include "tank/child.hpp"
+#include "tank/fake_season.hpp"
+#include "tank/scratch_folder.hpp"
+
+namespace thresher {
+namespace {
+
+using nvfp4::error_message;
+using namespace testing;
+
+struct Played {
+  ScratchFolder folder;
+  Ledger ledger{folder / "ledger.db"};
+  FakeMachine machine;
+  SeasonSetup setup = fake_setup("s");
+  SeasonResult result;
+
+  void play() { result = play_season(ledger, setup, fake_tools(machine)); }
+  std::vector<LedgerEntry> entries(const std::string& kind) const {
+    return ledger.entries("s", kind);
+  }
+};
+
+// Everything about an entry that does not depend on when it was written.
+std::vector<std::string> story(const Ledger& ledger) {
+  std::vector<std::string> lines;
+  for (const LedgerEntry& entry : ledger.entries("s")) {
+    lines.push_back(fmt::format("{} {}", entry.kind, entry.data.dump()));
+  }
+  return lines;
+}
+
+TEST(Season, TheFasterPitchBecomesChampion) {
+  Played season;
+  season.play();
+  const auto champions = season.entries("champion");
+  ASSERT_EQ(champions.size(), 1u);
+  EXPECT_EQ(champions[0].data.at("champion"), "cpu_portable:tile=16x16");
+  EXPECT_EQ(champions[0].data.at("previous"), "cpu_portable");
+  EXPECT_EQ(season.result.ended_by, "pitches");
+  EXPECT_TRUE(season.ledger.audit().ok);
+  EXPECT_EQ(season.entries("end").size(), 1u);
+}
+
+TEST(Season, KnobsAreLaidOverTheNewChampion) {
+  Played season;
+  season.machine.speed_of_setting = {{"tile=16x16", 1.10}, {"task=128x64", 1.05}};
+  season.play();
+  std::vector<std::string> names;
+  for (const LedgerEntry& entry : season.entries("champion")) {
+    names.push_back(entry.data.at("champion"));
+  }
+  ASSERT_EQ(names.size(), 2u);
+  EXPECT_EQ(names.back(), "cpu_portable:tile=16x16,task=128x64");
+}
+
+TEST(Season, BallotsAreSealedBeforeAnythingIsBuilt) {
+  Played season;
+  season.play();
+  std::set<int> sealed;
+  std::map<int, nlohmann::json> ballots;
+  for (const LedgerEntry& entry : season.ledger.entries("s")) {
+    const int round = entry.data.value("round", 0);
+    if (entry.kind == "ballot") {
+      EXPECT_FALSE(sealed.contains(round)) << "a ballot after the seal";
+      ballots[round].push_back(entry.data);
+    }
+    if (entry.kind == "seal") {
+      sealed.insert(round);
+      EXPECT_EQ(entry.data.at("hash"), sha256_hex(ballots[round].dump()));
+      EXPECT_EQ(entry.data.at("ballot_count"), ballots[round].size());
+    }
+    if (entry.kind == "match") {
+      EXPECT_TRUE(sealed.contains(round)) << "built before the seal";
+    }
+  }
+  EXPECT_FALSE(sealed.empty());
+}
+
+TEST(Season, EveryPanelMemberVotesOnceOnEveryCandidate) {
+  Played season;
+  season.play();
+  std::map<std::string, int> ballots;
+  std::map<std::string, int> votes;
+  for (const LedgerEntry& entry : season.entries("ballot")) {
+    if (entry.data.at("round") != 1) continue;
+    ++ballots[entry.data.at("shark")];
+    votes[entry.data.at("shark")] += entry.data.at("vote").get<bool>() ? 1 : 0;
+    EXPECT_EQ(entry.data.at("scores").size(), 4u);
+    EXPECT_FALSE(entry.data.at("reason").get<std::string>().empty());
+  }
+  ASSERT_EQ(ballots.size(), 4u);
+  for (const auto& [shark, count] : ballots) EXPECT_EQ(count, 4) << shark;
+  for (const auto& [shark, count] : votes) EXPECT_EQ(count, 1) << shark;
+}
+
+TEST(Season, LosersTeachConstraintsThatHangOnTheChampion) {
+  Played season;
+  season.play();
+  const auto lessons = season.entries("constraint");
+  ASSERT_FALSE(lessons.empty());
+  for (const LedgerEntry& entry : lessons) {
+    EXPECT_FALSE(entry.data.at("champion_hash").get<std::string>().empty());
+  }
+  // Wrong once is out for the season; merely slower comes back against the next champion.
+  int wrong = 0;
+  for (const LedgerEntry& entry : season.entries("verdict")) {
+    wrong += entry.data.at("kind") == "wrong" ? 1 : 0;
+  }
+  EXPECT_EQ(wrong, 1);
+}
+
+TEST(Season, NoPitchIsJudgedTwiceAgainstOneChampion) {
+  Played season;
+  season.play();
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const LedgerEntry& entry : season.entries("match")) {
+    EXPECT_TRUE(seen.emplace(entry.data.at("pitch"), entry.data.at("champion_hash")).second);
+  }
+}
+
+TEST(Season, AnotherSeasonRemembersTheLosses) {
+  Played season;
+  season.machine.speed_of_setting = {{"tile=16x16", 0.9}};
+  season.play();
+  season.setup.rules.season = "t";
+  season.play();
+  const auto vetoes = season.ledger.entries("t", "veto");
+  ASSERT_FALSE(vetoes.empty());
+  EXPECT_NE(vetoes[0].data.at("constraint").get<std::string>().find("s_round"), std::string::npos);
+}
+
+TEST(Season, ThreeRoundsInVainCallForResearch) {
+  Played season;
+  season.machine.speed_of_setting = {
+      {"tile=16x16", 0.9}, {"task=128x64", 0.8}, {"schedule=sequence", 0.9}};
+  season.setup.rules.tries_max = 1;
+  season.setup.rules.control_share = 0;
+  season.play();
+  ASSERT_EQ(season.entries("round").size(), 4u);
+  const auto research = season.entries("research");
+  ASSERT_EQ(research.size(), 1u);
+  EXPECT_EQ(research[0].data.at("round"), 3);
+  EXPECT_EQ(research[0].data.at("findings")[0], "cpu_portable waits for memory");
+}
+
+TEST(Season, RunnersUpAreTriedUntilOneIsAccepted) {
+  Played season;
+  season.setup.rules.control_share = 0;
+  season.setup.rules.tries_max = 4;
+  season.machine.speed_of_setting = {{"schedule=sequence", 1.2}};
+  season.setup.pitches.pop_back();  // without the wrong one
+  season.setup.rounds_max = 1;
+  season.play();
+  int tried = 0;
+  for (const LedgerEntry& entry : season.entries("verdict")) {
+    ++tried;
+    const bool is_last = entry.data.at("pitch") == "in_turn";
+    EXPECT_EQ(entry.data.at("kind"), is_last ? "accepted" : "rejected");
+  }
+  EXPECT_GE(tried, 1);
+  EXPECT_EQ(season.entries("round")[0].data.at("outcome"), "accepted");
+}
+
+TEST(Season, ControlsAreJudgedButTakeNoTitle) {
+  Played season;
+  season.setup.rules.control_share = 1;  // every loser is built
+  season.setup.rules.tries_max = 1;
+  season.setup.rounds_max = 1;
+  season.machine.speed_of_setting = {
+      {"tile=16x16", 1.2}, {"task=128x64", 1.2}, {"schedule=sequence", 1.2}};
+  season.machine.wrong_setting = "none";
+  season.play();
+  EXPECT_EQ(season.entries("match").size(), 4u);
+  EXPECT_LE(season.entries("champion").size(), 1u);
+  int controls = 0;
+  for (const LedgerEntry& entry : season.entries("verdict")) {
+    controls += entry.data.at("control").get<bool>() ? 1 : 0;
+  }
+  EXPECT_EQ(controls, 3);
+  EXPECT_EQ(season.entries("round")[0].data.at("controls").size(), 3u);
+}
+
+TEST(Season, CredibilityMovesToTheSharkThatSawIt) {
+  Played season;
+  season.play();
+  const auto entries = season.entries("credibility");
+  ASSERT_FALSE(entries.empty());
+  const auto& weights = entries.back().data.at("weights");
+  double sum = 0;
+  for (const auto& [shark, weight] : weights.items()) sum += weight.get<double>();
+  EXPECT_NEAR(sum, 1, 1e-9);
+  // Its pilot is the truth here.
+  for (const auto& [shark, weight] : weights.items()) {
+    EXPECT_LE(weight.get<double>(), weights.at("Oracle").get<double>()) << shark;
+  }
+  EXPECT_EQ(last_credibilities(season.ledger), weights.get<Credibilities>());
+}
+
+TEST(Season, VotesFromFilesCount) {
+  Played season;
+  season.setup.rounds_max = 1;
+  for (const Pitch& pitch : season.setup.pitches) {
+    const double points = pitch.name == "in_turn" ? 10 : 0;
+    season.setup.votes.push_back({.shark = "Ada",
+                                  .pitch = pitch.name,
+                                  .scores = {{"speedup", points},
+                                             {"evidence", points},
+                                             {"feasibility", points},
+                                             {"risk", points}},
+                                  .forecast = {0.5, 0.0, -0.1, 0.1},
+                                  .vote = points > 0,
+                                  .reason = "seen it"});
+  }
+  season.play();
+  int ballots = 0;
+  for (const LedgerEntry& entry : season.entries("ballot")) {
+    ballots += entry.data.at("shark") == "Ada" ? 1 : 0;
+  }
+  EXPECT_EQ(ballots, 4);
+  EXPECT_TRUE(season.entries("credibility").back().data.at("weights").contains("Ada"));
+}
+
+TEST(Season, EndsWhenItsTimeIsOver) {
+  Played season;
+  season.setup.seconds_max = 15;
+  season.setup.rules.tries_max = 1;
+  season.setup.rules.control_share = 0;
+  season.play();
+  EXPECT_EQ(season.result.ended_by, "time");
+  EXPECT_LE(season.result.rounds_played, 2);
+}
+
+TEST(Season, AnEndedSeasonIsClosedAndAnOpenOneGoesOn) {
+  Played season;
+  season.setup.stays_open = true;
+  season.setup.rounds_max = 1;
+  season.play();
+  EXPECT_EQ(unfinished_season(season.ledger), "s");
+  season.setup.stays_open = false;
+  season.setup.rounds_max = 0;
+  season.play();
+  EXPECT_EQ(unfinished_season(season.ledger), "");
+  EXPECT_EQ(error_message([&] { season.play(); }), "season 's' has ended; choose another name");
+}
+
+TEST(Season, TwoPitchesOfOneNameAreRefused) {
+  Played season;
+  season.setup.pitches.push_back(fake_pitch("deeper", 1.7, "knobs = {tile = \"8x16\"}"));
+  EXPECT_EQ(error_message([&] { season.play(); }),
+            "season 's' has another pitch called 'deeper'; give this one a name of its own");
+}
+
+TEST(Season, BallotsChangedAfterTheSealAreNoticed) {
+  Played season;
+  season.setup.stays_open = true;
+  season.setup.rounds_max = 1;
+  season.play();
+  // A ballot that comes late, under a round that is still open.
+  SeasonRecord record = read_season(season.ledger, "s");
+  nlohmann::json ballot = season.entries("ballot")[0].data;
+  ballot["round"] = record.current_round();
+  season.ledger.append("s", "ballot", "measured", ballot);
+  season.ledger.append("s", "seal", "measured",
+                       {{"round", record.current_round()}, {"hash", "no"}, {"ballot_count", 1}});
+  EXPECT_NE(error_message([&] { season.play(); }).find("not those that were sealed"),
+            std::string::npos);
+}
+
+// A judge that dies with its process at a given call, and a ledger that dies at a given append, are
+// both the same to the next process: it finds what was appended and nothing else.
+TEST(Season, GoesOnAfterAKillAsIfNothingHadHappened) {
+  Played whole;
+  whole.play();
+  const std::vector<std::string> expected = story(whole.ledger);
+
+  const std::uint64_t seed = 2026;
+  Random random(seed);
+  for (int trial = 0; trial < 12; ++trial) {
+    ScratchFolder folder;
+    const std::filesystem::path path = folder / "ledger.db";
+    int kills = 0;
+    bool done = false;
+    while (!done) {
+      // Dies after so many steps. Going on costs steps too, so the limit grows.
+      const int steps = 1 + static_cast<int>(random.below(20 + static_cast<std::uint64_t>(kills)));
+      const Child child([&](int fd) {
+        Ledger ledger(path);
+        FakeMachine machine;
+        SeasonTools tools = fake_tools(machine);
+        int left = steps;
+        const auto step = [&] {
+          if (--left == 0) ::kill(getpid(), SIGKILL);
+        };
+        tools.report = [&](const std::string&) { step(); };
+        tools.judge = [&](const Match& match) {
+          step();
+          MatchRecord record = machine.judge(match);
+          step();
+          return record;
+        };
+        tools.hash = [&, plain = tools.hash](const Contestant& one) {
+          step();
+          return plain(one);
+        };
+        play_season(ledger, fake_setup("s"), tools);
+        write_all(fd, "done");
+      });
+      done = child.output() == "done";
+      kills += done ? 0 : 1;
+      ASSERT_LT(kills, 500) << "seed " << seed;
+    }
+    Ledger ledger(path);
+    EXPECT_TRUE(ledger.audit().ok);
+    EXPECT_EQ(story(ledger), expected)
+        << "seed " << seed << ", trial " << trial << ", " << kills << " kills";
+  }
+}
+
+// The kill that no step announces: between any two appends.
+TEST(Season, GoesOnFromEveryPrefixOfItsLedger) {
+  Played whole;
+  whole.play();
+  const std::vector<LedgerEntry> entries = whole.ledger.entries("s");
+  const std::vector<std::string> expected = story(whole.ledger);
+  for (std::size_t count = 0; count < entries.size(); ++count) {
+    Played part;
+    for (std::size_t i = 0; i < count; ++i) {
+      part.ledger.append("s", entries[i].kind, "measured", entries[i].data);
+    }
+    part.play();
+    ASSERT_EQ(story(part.ledger), expected) << "killed after " << count << " entries";
+  }
+}
+
+}  // namespace
+}  // namespace thresher
