@@ -178,6 +178,8 @@ Variant with_knob(Variant variant, std::string_view knob_name, std::string_view 
   return kTable.with(variant, knob_name, value);
 }
 
+std::vector<KnobText> knob_texts(Isa isa) { return kTable.texts(default_variant(isa)); }
+
 Support supports(const Variant& variant, const Problem& problem, int thread_count) {
   std::string why = why_not(variant, problem, thread_count);
   return {.ok = why.empty(), .why_not = std::move(why)};

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cpu/features.hpp"
+#include "gemm/knob_table.hpp"
 #include "thresher/engine.hpp"
 #include "thresher/problem.hpp"
 
@@ -57,6 +58,9 @@ Variant variant_from_name(std::string_view text);
 std::map<std::string, std::string> knobs_of(const Variant& variant);
 // `variant` with one knob turned. Throws Error naming the knob, its value and what is allowed.
 Variant with_knob(Variant variant, std::string_view knob_name, std::string_view value);
+
+// The knobs for people, with the defaults of an instruction set.
+std::vector<KnobText> knob_texts(Isa isa);
 
 // Whether `variant` can run `problem` on this machine with so many threads, and why not.
 Support supports(const Variant& variant, const Problem& problem, int thread_count);
