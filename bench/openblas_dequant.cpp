@@ -3,7 +3,7 @@
 // time, of any group, expands them and multiplies them with a one-thread SGEMM of its own.
 #include <algorithm>
 
-#include "bench/cold_copies.hpp"
+#include "measure/cold_copies.hpp"
 #include "bench/float_activations.hpp"
 #include "bench/float_rows.hpp"
 #include "bench/peer.hpp"
@@ -100,7 +100,7 @@ class OpenblasDequant : public Peer {
         bytes += matrix->codes.size() + matrix->scales.size();
       }
     }
-    const std::size_t copy_count = cold_copy_count(bytes);
+    const std::size_t copy_count = measure::cold_copy_count(bytes);
     while (copies_.size() < copy_count) copies_.emplace_back(setup_.inputs, bytes);
   }
 

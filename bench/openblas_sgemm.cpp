@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "bench/cold_copies.hpp"
+#include "measure/cold_copies.hpp"
 #include "bench/float_activations.hpp"
 #include "bench/float_rows.hpp"
 #include "bench/peer.hpp"
@@ -45,7 +45,7 @@ class OpenblasSgemm : public Peer {
       element_count += group.n * group.k * (is_dual() ? 2 : 1);
     }
     const std::size_t bytes = static_cast<std::size_t>(element_count) * sizeof(float);
-    const std::size_t copy_count = cold_copy_count(bytes);
+    const std::size_t copy_count = measure::cold_copy_count(bytes);
     copies_.emplace_back(bytes);
     for (std::size_t g = 0; g < groups().size(); ++g) expand_weights(g);
     while (copies_.size() < copy_count) {

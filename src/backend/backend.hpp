@@ -45,6 +45,8 @@ struct Backend {
 
   // Variants.
   std::vector<std::string> (*named_variants)() = nullptr;  // the default first, not all run here
+  // Empty, or what an open device of this machine lacks for a variant.
+  std::string (*missing_for)(std::string_view variant) = nullptr;
   std::vector<std::string> (*choices)() = nullptr;         // all that choose() may return
   std::string (*choose)(const Problem& problem, std::int64_t tokens_max,
                         const Machine& machine) = nullptr;
@@ -53,9 +55,10 @@ struct Backend {
   KnobValues (*knobs_of)(std::string_view variant) = nullptr;  // and `isa`
   // Equal variants have equal names, whatever order their knobs were written in.
   std::string (*turned)(std::string_view variant, const KnobValues& knobs) = nullptr;
-  // Whether the result of a variant depends on nothing but the sums' values: all variants of one
-  // such word give the same bits. Empty: only its own.
-  std::string (*twin_set)(const Problem& problem, std::string_view variant) = nullptr;
+  // The word of all that must compute the same bits as this variant, for all variants and ways to
+  // run that have it. `exact`: every partial sum is exact.
+  std::string (*twin_set)(const Problem& problem, std::string_view variant, bool exact,
+                          bool device_counts) = nullptr;
 
   // On a machine.
   Support (*supports)(const Problem& problem, std::string_view variant,
@@ -66,6 +69,8 @@ struct Backend {
   ModelledRun (*model)(const Problem& problem, std::string_view variant,
                        const Machine& machine) = nullptr;
 
+  // "AMD EPYC 7763", "NVIDIA H200": what constraints and tables call the device. There must be one.
+  std::string (*device_name)() = nullptr;
   // Empty, or why it cannot be opened with these options.
   std::string (*why_not)(const EngineOptions& options) = nullptr;
   std::unique_ptr<backend::Device> (*open)(const EngineOptions& options) = nullptr;

@@ -87,6 +87,7 @@ inline bool rows_follow(const Operands& operands) { return operands.rows.c != nu
 
 // What a machine reached, by name and in words; the rates a speed of light is made of.
 struct Ceilings {
+  std::string title;  // of what was measured: "2 threads", "NVIDIA H200 (sm_90a), 132 SMs"
   MachineRates rates;
   std::string text;
   std::vector<std::pair<std::string, double>> values;
@@ -104,6 +105,8 @@ class Device {
   // Takes about `seconds`.
   virtual Ceilings measure_ceilings(double seconds) const = 0;
 
+  // Any host memory serves as the device's.
+  virtual bool computes_in_host_memory() const = 0;
   virtual std::unique_ptr<Buffer> allocate(std::size_t bytes) const = 0;
   virtual void synchronize() const {}
 

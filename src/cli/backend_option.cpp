@@ -13,26 +13,20 @@
 namespace thresher::cli {
 namespace {
 
-// The GPU's kernels on the CPU go by the names of the GPU's variants.
-bool runs(Backend backend, const std::string& variant) {
-  const bool is_gpu_variant = backend_of_variant(variant) == Backend::kGpu;
-  return is_gpu_variant == (backend != Backend::kCpu);
-}
-
-void check_variants(Backend backend, const std::vector<std::string>& variants) {
+void check_variants(const Backend& backend, const std::vector<std::string>& variants) {
   for (const std::string& variant : variants) {
-    if (runs(backend, variant)) continue;
+    if (std::string_view(variant).starts_with(backend.variant_prefix)) continue;
     throw UsageError(
         fmt::format("'{}' is no variant of backend {}, and a command uses one backend at a time",
-                    variant, to_string(backend)));
+                    variant, backend.name));
   }
 }
 
-Backend backend_meant(const std::string& word, const std::vector<std::string>& variants,
-                      bool has_gpu) {
-  if (!word.empty()) return backend_from_string(word);
+const Backend& backend_meant(const std::string& word, const std::vector<std::string>& variants,
+                             bool has_gpu) {
+  if (!word.empty()) return backend_named(word);
   if (!variants.empty()) return backend_of_variant(variants.front());
-  return has_gpu ? Backend::kGpu : Backend::kCpu;
+  return backend_named(has_gpu ? "gpu" : "cpu");
 }
 
 // The active one, and the one that ./run makes beside the build.
@@ -54,22 +48,23 @@ CLI::Option* add_backend_option(CLI::App& command, std::string& word,
       ->default_str("gpu where there is a usable one, else cpu");
 }
 
-Backend choose_backend(const std::string& word, const std::vector<std::string>& variants,
-                       const std::string& why_no_gpu) {
-  const Backend backend = backend_meant(word, variants, why_no_gpu.empty());
+const Backend& choose_backend(const std::string& word, const std::vector<std::string>& variants,
+                              const std::string& why_no_gpu) {
+  const Backend& backend = backend_meant(word, variants, why_no_gpu.empty());
   check_variants(backend, variants);
-  if (backend == Backend::kGpu && !why_no_gpu.empty()) throw Error(why_no_gpu);
+  if (backend.name == "gpu" && !why_no_gpu.empty()) throw Error(why_no_gpu);
   return backend;
 }
 
-Backend resolve_backend(const std::string& word, const std::vector<std::string>& variants) {
+const Backend& resolve_backend(const std::string& word, const std::vector<std::string>& variants) {
   // Looking for a GPU opens its driver: not for those who have said that they want none.
-  if (word == to_string(Backend::kCpu)) return choose_backend(word, variants, {});
-  return choose_backend(word, variants, why_no_gpu(gpu_engine_options()));
+  if (word == "cpu") return choose_backend(word, variants, {});
+  return choose_backend(word, variants, why_no_device(gpu_engine_options()));
 }
 
-GpuEngineOptions gpu_engine_options() {
-  GpuEngineOptions options;
+EngineOptions engine_options(const Backend& backend) {
+  EngineOptions options;
+  options.device = backend.name;
   const std::filesystem::path cache =
       gpu::default_cache_folder(std::getenv("XDG_CACHE_HOME"), std::getenv("HOME"));
   if (!cache.empty()) options.cache_folder = cache;
@@ -80,5 +75,7 @@ GpuEngineOptions gpu_engine_options() {
   }
   return options;
 }
+
+EngineOptions gpu_engine_options() { return engine_options(backend_named("gpu")); }
 
 }  // namespace thresher::cli

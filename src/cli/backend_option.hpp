@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "gemm/backend.hpp"
-#include "thresher/gpu.hpp"
+#include "engine/backends.hpp"
 
 namespace CLI {
 class App;
@@ -24,14 +23,17 @@ CLI::Option* add_backend_option(CLI::App& command, std::string& word,
 // The backend to use: the one that was named, else the one that the named variants belong to, else
 // what this machine has. Throws Error where a GPU is needed and there is none, and UsageError where
 // a variant belongs to another backend.
-Backend resolve_backend(const std::string& word, const std::vector<std::string>& variants = {});
+const Backend& resolve_backend(const std::string& word,
+                               const std::vector<std::string>& variants = {});
 
 // The same on a machine of which `why_no_gpu` is known: empty where it has a usable GPU.
-Backend choose_backend(const std::string& word, const std::vector<std::string>& variants,
-                       const std::string& why_no_gpu);
+const Backend& choose_backend(const std::string& word, const std::vector<std::string>& variants,
+                              const std::string& why_no_gpu);
 
-// How every command opens the GPU: compiled kernels are kept in the user's cache, and NVRTC is also
-// looked for in the Python environment that is active and in the one that ./run makes.
-GpuEngineOptions gpu_engine_options();
+// How every command opens a device: compiled kernels are kept in the user's cache, and NVRTC is
+// also looked for in the Python environment that is active and in the one that ./run makes.
+EngineOptions engine_options(const Backend& backend);
+// The same for whoever needs the GPU whatever the backend.
+EngineOptions gpu_engine_options();
 
 }  // namespace thresher::cli

@@ -4,25 +4,213 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <deque>
 #include <memory>
 #include <set>
 
+#include "bench/peers.hpp"
 #include "cli/backend_option.hpp"
-#include "cli/bench_options.hpp"
+#include "cli/bench_report.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
+#include "cli/progress.hpp"
+#include "cli/selection.hpp"
+#include "gpu/runtime/gpu.hpp"
+#include "gpu/runtime/nvml.hpp"
+#include "measure/series.hpp"
+#include "measure/variant_entrant.hpp"
 
 namespace thresher::cli {
 namespace {
 
-Problem with_overrides(Problem problem, const BenchOptions& options) {
-  if (!options.op.empty()) problem.op = op_from_string(options.op);
-  if (!options.activations.empty()) {
-    problem.activations = activations_from_string(options.activations);
+using measure::Entrant;
+using measure::Timing;
+using measure::VariantEntrant;
+
+constexpr const char* kEnginesChoice = "the engine's choice";
+
+struct BenchOptions {
+  std::string backend;
+  std::vector<std::string> suites;
+  std::vector<std::string> problems;
+  std::vector<std::string> variants;
+  std::vector<int> thread_counts;
+  std::string op;
+  std::string activations;
+  std::string output;
+  std::string timing = "foreign";  // GPU only: what surrounds a timed call
+  std::string launch = "graph";    // GPU only: how samples launch their calls
+  std::string sizes = "host";      // GPU only: where group sizes are
+  double seconds = 3;
+  std::uint64_t seed = 1;
+  bool peers = false;
+  bool json = false;
+};
+
+// The suites' problems with what the options say instead.
+std::vector<SelectedProblem> problems_of(const BenchOptions& options) {
+  std::vector<SelectedProblem> problems = select_problems(options.suites, options.problems);
+  for (SelectedProblem& selected : problems) {
+    Problem& problem = selected.problem;
+    if (!options.op.empty()) problem.op = op_from_string(options.op);
+    if (!options.activations.empty()) {
+      problem.activations = activations_from_string(options.activations);
+    }
+    if (!options.output.empty()) problem.output = output_from_string(options.output);
   }
-  if (!options.output.empty()) problem.output = output_from_string(options.output);
-  return problem;
+  return problems;
 }
+
+// Thread counts of the CPU have a lane each; every other device has one.
+std::vector<EngineOptions> lanes_of(const BenchOptions& options) {
+  const EngineOptions base = engine_options(resolve_backend(options.backend, options.variants));
+  if (options.thread_counts.empty()) return {base};
+  std::vector<EngineOptions> lanes;
+  for (const int count : distinct(options.thread_counts)) {
+    lanes.push_back(base);
+    lanes.back().thread_count = count;
+  }
+  return lanes;
+}
+
+// 0 where nobody tells.
+int sm_clock_mhz(const Engine& engine) {
+  const gpu::Gpu* gpu = gpu::find_gpu(engine);
+  const gpu::NvmlLookup& nvml = gpu::find_nvml();
+  if (gpu == nullptr || nvml.nvml == nullptr) return 0;
+  return gpu::read_clocks(*nvml.nvml, gpu::pci_bus_id(gpu->device)).sm_mhz;
+}
+
+// An engine, and the ceilings it reached.
+struct Lane {
+  Engine engine;
+  BenchLane lane;
+  std::unique_ptr<bench::Peers> peers;
+};
+
+class Bench {
+ public:
+  explicit Bench(const BenchOptions& options)
+      : options_(options),
+        problems_(problems_of(options)),
+        lane_options_(lanes_of(options)),
+        progress_(static_cast<std::int64_t>(lane_options_.size() * (problems_.size() + 1)), {}) {
+    check_variant_names(options.variants);
+  }
+
+  std::vector<BenchRow> run() {
+    for (const EngineOptions& options : lane_options_) open_lane(options);
+    for (const SelectedProblem& selected : problems_) {
+      const Inputs inputs =
+          make_inputs(selected.problem, InputFamily::kNatural, options_.seed);
+      for (const Lane& lane : lanes_) {
+        progress_.begin_step(fmt::format("{} {} on {}", selected.suite, selected.problem.name,
+                                         lane.lane.ceilings.title));
+        run_problem(lane, selected, inputs);
+      }
+    }
+    progress_.clear();
+    return std::move(rows_);
+  }
+
+ private:
+  void open_lane(const EngineOptions& options) {
+    Lane& lane = lanes_.emplace_back(Lane{.engine = Engine(options), .lane = {}, .peers = {}});
+    progress_.begin_step(fmt::format("measuring {}", lane.engine.description()));
+    lane.lane.backend = lane.engine.state().row().name;
+    lane.lane.thread_count = lane.engine.thread_count();
+    // Measuring the machine should not take longer than measuring a problem.
+    lane.lane.ceilings =
+        lane.engine.state().measure_ceilings(std::clamp(options_.seconds, 0.1, 1.5));
+    if (!options_.peers) return;
+    try {
+      lane.peers = bench::find_peers(lane.engine);
+    } catch (const Error& error) {
+      throw Error(fmt::format("{}, or leave --peers out", error.what()));
+    }
+  }
+
+  void run_problem(const Lane& lane, const SelectedProblem& selected, const Inputs& inputs) {
+    const Problem& problem = selected.problem;
+    measure::ColdProblem cold(lane.engine, problem, inputs);
+    const std::unique_ptr<measure::Clock> clock = measure::make_clock(
+        lane.engine, {.surroundings = measure::surroundings_from_string(options_.timing),
+                      .graph = options_.launch == "graph",
+                      .copy_count = cold.copy_count()});
+    std::deque<VariantEntrant> variants;  // entrants point at them
+    std::vector<std::string> asked;
+    enter_variants(lane.engine, problem, cold, variants, asked);
+    if (variants.empty()) return;
+    std::vector<Entrant> entrants;
+    for (VariantEntrant& variant : variants) entrants.push_back(variant.entrant(clock->stream()));
+    bench::PeerEntrants peers;
+    if (lane.peers) {
+      peers = lane.peers->make(problem, inputs, cold.copy_count(), clock->stream());
+    }
+    for (const std::string& note : peers.notes) tell(fmt::format("{}: {}", problem.name, note));
+    entrants.insert(entrants.end(), peers.entrants.begin(), peers.entrants.end());
+
+    const std::vector<Timing> timings = measure::play_series(
+        *clock, entrants, inputs,
+        {.seconds = options_.seconds, .seed = options_.seed, .copy_count = cold.copy_count()});
+    const int sm_mhz = sm_clock_mhz(lane.engine);
+    const bool queues = clock->stream() != nullptr;
+    const auto first_peer = timings.begin() + static_cast<std::ptrdiff_t>(variants.size());
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+      add_row({.suite = selected.suite,
+               .problem = problem,
+               .entrant = asked[i],
+               .variant = variants[i].variant(),
+               .weight_copies = cold.copy_count(),
+               .lane = lane.lane,
+               .timed = clock->description(),
+               .light = speed_of_light(problem, lane.lane.ceilings.rates),
+               .timing = timings[i],
+               .peers = {first_peer, timings.end()},
+               .host_us = queues ? variants[i].host_us(clock->stream()) : 0,
+               .sm_mhz = sm_mhz});
+    }
+  }
+
+  // A variant that cannot run a problem is left out, and stderr says why.
+  void enter_variants(const Engine& engine, const Problem& problem, measure::ColdProblem& cold,
+                      std::deque<VariantEntrant>& variants, std::vector<std::string>& asked) {
+    const bool device_counts = options_.sizes == "device";
+    if (options_.variants.empty()) {
+      variants.emplace_back(engine, problem, "", cold, device_counts);
+      asked.emplace_back(kEnginesChoice);
+    }
+    for (const std::string& variant : distinct(options_.variants)) {
+      const Support support = engine.supports(problem, variant);
+      if (support.ok) {
+        variants.emplace_back(engine, problem, variant, cold, device_counts);
+        asked.push_back(variant);
+      } else {
+        tell(fmt::format("{}: {} left out: {}", problem.name, variant, support.why_not));
+      }
+    }
+  }
+
+  void tell(const std::string& text) {
+    progress_.clear();
+    fmt::print(stderr, "thresher: {}\n", text);
+  }
+
+  void add_row(BenchRow row) {
+    if (options_.json) {
+      progress_.clear();
+      print_json_line(row);
+    }
+    rows_.push_back(std::move(row));
+  }
+
+  const BenchOptions options_;
+  const std::vector<SelectedProblem> problems_;
+  const std::vector<EngineOptions> lane_options_;
+  Progress progress_;
+  std::deque<Lane> lanes_;  // entrants point at the engines
+  std::vector<BenchRow> rows_;
+};
 
 // What was computed wrong, in timed calls.
 std::set<std::string> broken_contracts(const std::vector<BenchRow>& rows) {
@@ -47,14 +235,13 @@ std::set<std::string> doubts(const std::vector<BenchRow>& rows) {
     doubtful.insert(
         fmt::format("{}: {} on {} is under its speed of light; the machine was slower when its "
                     "ceilings were measured, repeat on a quiet one",
-                    row.problem.name, row.variant, row.lane.title));
+                    row.problem.name, row.variant, row.lane.ceilings.title));
   }
   return doubtful;
 }
 
 int run_bench(const BenchOptions& options) {
-  const bool on_gpu = resolve_backend(options.backend, options.variants) == Backend::kGpu;
-  const std::vector<BenchRow> rows = on_gpu ? bench_gpu(options) : bench_cpu(options);
+  const std::vector<BenchRow> rows = Bench(options).run();
   if (rows.empty()) throw Error("nothing was measured: no variant asked for runs these problems");
   if (!options.json) print_tables(rows);
   std::fflush(stdout);
@@ -65,22 +252,6 @@ int run_bench(const BenchOptions& options) {
 }
 
 }  // namespace
-
-std::vector<SelectedProblem> bench_problems(const BenchOptions& options) {
-  std::vector<SelectedProblem> problems = select_problems(options.suites, options.problems);
-  for (SelectedProblem& selected : problems) {
-    selected.problem = with_overrides(std::move(selected.problem), options);
-  }
-  return problems;
-}
-
-double calibration_seconds(const BenchOptions& options) {
-  return std::clamp(options.seconds, 0.1, 1.5);
-}
-
-void tell_left_out(const Problem& problem, const std::string& variant, const std::string& why) {
-  fmt::print(stderr, "thresher: {}: {} left out: {}\n", problem.name, variant, why);
-}
 
 Command add_bench(CLI::App& app) {
   const auto options = std::make_shared<BenchOptions>();
@@ -100,6 +271,11 @@ Command add_bench(CLI::App& app) {
       ->check(CLI::IsMember({"nvfp4", "fp16", "bf16"}));
   command->add_option("--output", options->output, "Type, instead of the suite's")
       ->check(CLI::IsMember({"fp16", "bf16", "fp32"}));
+  command
+      ->add_option("--timing", options->timing,
+                   "On a GPU: what surrounds a timed call (docs/measuring.md)")
+      ->check(CLI::IsMember({"foreign", "back_to_back", "alone"}))
+      ->capture_default_str();
   command->add_option("--launch", options->launch, "On a GPU: replays of a CUDA graph, or launches")
       ->check(CLI::IsMember({"graph", "eager"}))
       ->capture_default_str();

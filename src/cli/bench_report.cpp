@@ -11,15 +11,16 @@
 
 #include "cli/selection.hpp"
 #include "cli/table.hpp"
-#include "referee/statistics/statistics.hpp"
+#include "measure/statistics.hpp"
 
 namespace thresher::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using measure::Timing;
 
 // The half-width of the interval in percent of the median.
-std::string spread_text(const referee::MedianInterval& us) {
+std::string spread_text(const measure::MedianInterval& us) {
   const double half_width = std::max(us.high - us.median, us.median - us.low);
   return fmt::format("{:.1f}%", 100 * half_width / us.median);
 }
@@ -102,7 +103,7 @@ void print_table(const std::vector<BenchRow>& rows) {
 
 // The geomean over problems, where there is something to average.
 std::string geomean_text(const std::vector<double>& ratios) {
-  return ratios.empty() ? "none" : fmt::format("{:.2f}", referee::geomean(ratios));
+  return ratios.empty() ? "none" : fmt::format("{:.2f}", measure::geomean(ratios));
 }
 
 void print_summary(const std::string& entrant, const std::vector<BenchRow>& rows) {
@@ -125,10 +126,10 @@ void print_summary(const std::string& entrant, const std::vector<BenchRow>& rows
 
 void print_heading(const std::vector<BenchRow>& rows) {
   const BenchLane& lane = rows.front().lane;
-  std::string heading = lane.title;
+  std::string heading = lane.ceilings.title;
   if (!differs(rows, op_of)) heading += ", " + op_of(rows.front());
   if (!differs(rows, variant_of)) heading += ", " + variant_of(rows.front());
-  fmt::print("{}\nceilings {}\n", heading, lane.ceilings_text);
+  fmt::print("{}\ntimed {}; ceilings {}\n", heading, rows.front().timed, lane.ceilings.text);
 }
 
 template <typename Keep>
@@ -154,12 +155,13 @@ void print_json_line(const BenchRow& row) {
                                {"max_error_over_bound", peer.max_error_over_bound}};
   }
   Json ceilings = Json::object();
-  for (const auto& [name, value] : row.lane.ceilings) ceilings[name] = value;
+  for (const auto& [name, value] : row.lane.ceilings.values) ceilings[name] = value;
   Json line{{"suite", row.suite},
             {"problem", row.problem.name},
             {"op", to_string(row.problem.op)},
-            {"backend", to_string(row.lane.backend)},
-            {"device", row.lane.title},
+            {"backend", row.lane.backend},
+            {"device", row.lane.ceilings.title},
+            {"timed", row.timed},
             {"variant", row.variant},
             {"threads", row.lane.thread_count},
             {"median_us", row.timing.us.median},
@@ -178,7 +180,7 @@ void print_json_line(const BenchRow& row) {
             {"weight_copies", row.weight_copies},
             {"peer_details", std::move(peer_details)},
             {"ceilings", std::move(ceilings)}};
-  if (row.lane.backend == Backend::kGpu) {
+  if (row.host_us > 0) {
     line["host_us"] = row.host_us;
     line["sm_mhz"] = row.sm_mhz;
   }
@@ -190,14 +192,14 @@ void print_tables(const std::vector<BenchRow>& rows) {
   std::vector<std::string> lanes;
   std::vector<std::string> entrants;
   for (const BenchRow& row : rows) {
-    lanes.push_back(row.lane.title);
+    lanes.push_back(row.lane.ceilings.title);
     entrants.push_back(row.entrant);
   }
   bool is_first = true;
   for (const std::string& lane : distinct(lanes)) {
     if (!std::exchange(is_first, false)) fmt::print("\n");
     const std::vector<BenchRow> of_lane =
-        filtered(rows, [&](const BenchRow& row) { return row.lane.title == lane; });
+        filtered(rows, [&](const BenchRow& row) { return row.lane.ceilings.title == lane; });
     print_heading(of_lane);
     print_table(of_lane);
     for (const std::string& entrant : distinct(entrants)) {

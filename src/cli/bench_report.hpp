@@ -6,22 +6,18 @@
 #include <utility>
 #include <vector>
 
-#include "cli/bench_match.hpp"
-#include "gemm/backend.hpp"
+#include "backend/device.hpp"
 #include "gemm/speed_of_light.hpp"
+#include "measure/series.hpp"
 #include "thresher/problem.hpp"
 
 namespace thresher::cli {
 
 // What a table of rows was measured on: so many threads of the CPU, or a GPU.
 struct BenchLane {
-  Backend backend = Backend::kCpu;
-  std::string title;  // "2 threads", "NVIDIA H200 (sm_90a), 132 SMs"
+  std::string_view backend;
   int thread_count = 0;
-  MachineRates rates;
-  std::string ceilings_text;  // the rates in words
-  // The same for machines, under their names.
-  std::vector<std::pair<std::string, double>> ceilings;
+  backend::Ceilings ceilings;
 };
 
 // One variant on one problem in one lane, and the peers of the same match.
@@ -32,9 +28,10 @@ struct BenchRow {
   std::string variant;  // what ran
   std::size_t weight_copies = 1;
   BenchLane lane;
+  std::string timed;  // how: "among foreign kernels, sustained load"
   SpeedOfLight light;
-  Timing timing;
-  std::vector<Timing> peers;
+  measure::Timing timing;
+  std::vector<measure::Timing> peers;
   // GPU only: what the host spends on queueing a call, and the clocks after the last sample.
   double host_us = 0;
   int sm_mhz = 0;

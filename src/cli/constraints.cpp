@@ -37,7 +37,7 @@ std::string text_of(const nlohmann::json& data, const char* name) {
 
 // Where the last season played here on this backend stands.
 ConstraintContext context_of(const Ledger& ledger, Backend backend) {
-  ConstraintContext context{.device = device_name(backend)};
+  ConstraintContext context{.device = backend.device_name()};
   for (const LedgerEntry& entry : ledger.entries({}, "season")) {
     if (entry.source != "measured") continue;
     if (text_of(entry.data, "backend") != to_string(backend)) continue;
@@ -58,7 +58,7 @@ bool speaks_of(const Constraint& constraint, const std::string& backend) {
 }
 
 Listing list_all(const ConstraintsOptions& options, Backend backend) {
-  Listing listing{builtin_constraints(), {.device = device_name(backend)}};
+  Listing listing{builtin_constraints(), {.device = backend.device_name()}};
   if (!options.ledger_named && !std::filesystem::exists(options.ledger)) return listing;
   const Ledger ledger = open_existing_ledger(options.ledger);
   listing.context = context_of(ledger, backend);

@@ -18,9 +18,7 @@
 #include "cli/table.hpp"
 #include "cpu/calibrate.hpp"
 #include "cpu/features.hpp"
-#include "gpu/engine/state.hpp"
 #include "gpu/runtime/device_report.hpp"
-#include "gpu/sm90/calibrate.hpp"
 #include "referee/sandbox/sandbox.hpp"
 
 namespace thresher::cli {
@@ -41,7 +39,7 @@ struct Examination {
   const bench::Openblas* openblas = nullptr;
   std::vector<gpu::ReportLine> gpu;
   std::string why_no_gpu;                              // empty: the GPU backend works here
-  std::optional<gpu::sm90::GpuCeilings> gpu_ceilings;  // where it was measured
+  std::optional<backend::Ceilings> gpu_ceilings;  // where it was measured
   std::vector<referee::Protection> protections;        // of the sandbox that contestants run in
 };
 
@@ -81,12 +79,6 @@ std::vector<gpu::ReportLine> report_on_gpus() {
                   {.folders = gpu_engine_options().compiler_folders, .driver_version = version}));
 }
 
-gpu::sm90::GpuCeilings measure_gpu(double seconds) {
-  const GpuEngine engine(gpu_engine_options());
-  const GpuEngine::State& gpu = engine.state();
-  return gpu::sm90::measure_ceilings(gpu.device, gpu.compiler, gpu.cache, seconds);
-}
-
 Examination examine(const DoctorOptions& options) {
   const int thread_count =
       options.thread_count != 0 ? options.thread_count : cpu::usable_core_count();
@@ -94,12 +86,12 @@ Examination examine(const DoctorOptions& options) {
   if (thread_count > 1) thread_counts.push_back(thread_count);
 
   // Asks for a GPU where the user did, and fails where there is none.
-  const bool on_gpu = resolve_backend(options.backend) == Backend::kGpu;
+  const bool on_gpu = resolve_backend(options.backend).name != "cpu";
   Examination found{.huge_pages = huge_page_mode(),
                     .ceilings = {},
                     .openblas = bench::Openblas::find(),
                     .gpu = report_on_gpus(),
-                    .why_no_gpu = why_no_gpu(gpu_engine_options()),
+                    .why_no_gpu = why_no_device(gpu_engine_options()),
                     .gpu_ceilings = {},
                     .protections = referee::probe_protections()};
   Progress progress(static_cast<std::int64_t>(thread_counts.size() + (on_gpu ? 1 : 0)), {});
@@ -109,7 +101,8 @@ Examination examine(const DoctorOptions& options) {
   }
   if (on_gpu) {
     progress.begin_step("measuring the GPU");
-    found.gpu_ceilings = measure_gpu(options.seconds);
+    const Engine engine(gpu_engine_options());
+    found.gpu_ceilings = engine.state().measure_ceilings(options.seconds);
   }
   return found;
 }
@@ -134,9 +127,7 @@ void print_json(const Examination& found) {
   Json gpu{{"usable", found.why_no_gpu.empty()}, {"why_not", found.why_no_gpu}};
   for (const gpu::ReportLine& line : found.gpu) gpu["found"][line.name] = line.value;
   if (found.gpu_ceilings) {
-    gpu["ceilings"] = {{"read_gb_per_s", found.gpu_ceilings->read_gb_per_s},
-                       {"fp16_gop_per_s", found.gpu_ceilings->fp16_gop_per_s},
-                       {"bf16_gop_per_s", found.gpu_ceilings->bf16_gop_per_s}};
+    for (const auto& [name, value] : found.gpu_ceilings->values) gpu["ceilings"][name] = value;
   }
   Json sandbox = Json::array();
   for (const referee::Protection& one : found.protections) {
@@ -233,10 +224,7 @@ void print_surroundings(const Examination& found) {
   table.add_row(
       {"GPU backend", usable ? Cell("runs", Tone::kGood) : Cell(found.why_no_gpu, Tone::kDim)});
   if (found.gpu_ceilings) {
-    table.add_row({"GPU ceilings", fmt::format("read {:.0f} GB/s, fp16 {:.0f} TFLOP/s, bf16 {:.0f}",
-                                               found.gpu_ceilings->read_gb_per_s,
-                                               found.gpu_ceilings->fp16_gop_per_s / 1e3,
-                                               found.gpu_ceilings->bf16_gop_per_s / 1e3)});
+    table.add_row({"GPU ceilings", found.gpu_ceilings->text});
   }
   print(table);
 }

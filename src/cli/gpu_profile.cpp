@@ -8,7 +8,7 @@
 
 #include "cli/gpu_problem.hpp"
 #include "gpu/engine/state.hpp"
-#include "referee/statistics/statistics.hpp"
+#include "measure/statistics.hpp"
 #include "tank/season/time_profile.hpp"
 
 namespace thresher::cli {

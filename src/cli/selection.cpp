@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "cli/commands.hpp"
-#include "tank/any_variant.hpp"
+#include "engine/backends.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -53,7 +53,7 @@ std::vector<SelectedProblem> select_problems(const std::vector<std::string>& sui
 void check_variant_names(const std::vector<std::string>& variants) {
   for (const std::string& variant : variants) {
     try {
-      normal_name(variant);
+      backend_of_variant(variant).turned(variant, {});
     } catch (const Error& error) {
       throw UsageError(fmt::format("{}; 'thresher variants' lists the named ones", error.what()));
     }

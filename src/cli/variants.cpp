@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // thresher variants: every named variant of a backend, or those that the engine chooses from, and
-// whether it can run here.
+// whether it can run here; or the knobs that variants are made of.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/backend_option.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "cli/table.hpp"
-#include "cpu/variant.hpp"
-#include "gpu/sm90/choose.hpp"
-#include "gpu/sm90/variant.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -21,6 +19,7 @@ namespace {
 struct VariantsOptions {
   std::string backend;
   bool choices = false;
+  bool knobs = false;
   bool json = false;
 };
 
@@ -29,43 +28,26 @@ struct Listed {
   std::string missing;  // what this machine lacks for it
 };
 
-std::vector<Listed> list_cpu_variants(bool choices) {
-  if (choices) {
-    throw UsageError("only on a GPU does the engine choose from a list: add --backend gpu");
-  }
-  std::vector<Listed> listed;
-  for (const cpu::Isa isa : cpu::kAllIsas) {
-    const std::string missing = cpu::missing_features(isa);
-    for (const cpu::Variant& variant : cpu::named_variants(isa)) {
-      listed.push_back({cpu::name(variant), missing});
-    }
-  }
-  return listed;
-}
-
-std::vector<Listed> list_gpu_variants(bool choices, const std::string& missing) {
-  std::vector<Listed> listed;
-  for (const gpu::sm90::Variant& variant :
-       choices ? gpu::sm90::choices() : gpu::sm90::named_variants()) {
-    listed.push_back({gpu::sm90::name(variant), missing});
-  }
-  return listed;
-}
-
 // Names are worth knowing without a GPU too: who writes a pitch need not have one.
-std::vector<Listed> list_variants(const VariantsOptions& options) {
-  if (options.backend == to_string(Backend::kCpu)) return list_cpu_variants(options.choices);
-  const std::string missing = why_no_gpu(gpu_engine_options());
-  const bool wants_gpu = options.backend == to_string(Backend::kGpu) || missing.empty();
-  return wants_gpu ? list_gpu_variants(options.choices, missing)
-                   : list_cpu_variants(options.choices);
+const Backend& backend_listed(const std::string& word) {
+  if (!word.empty()) return backend_named(word);
+  return backend_named(why_no_device(gpu_engine_options()).empty() ? "gpu" : "cpu");
+}
+
+std::vector<Listed> list_variants(const Backend& backend, bool choices) {
+  const std::string missing = backend.why_not(engine_options(backend));
+  std::vector<Listed> listed;
+  for (const std::string& name : choices ? backend.choices() : backend.named_variants()) {
+    listed.push_back({name, missing.empty() ? backend.missing_for(name) : missing});
+  }
+  return listed;
 }
 
 int print_json(const std::vector<Listed>& listed) {
   nlohmann::ordered_json variants = nlohmann::ordered_json::array();
   for (const Listed& variant : listed) {
     variants.push_back({{"variant", variant.name},
-                        {"backend", to_string(backend_of_variant(variant.name))},
+                        {"backend", backend_of_variant(variant.name).name},
                         {"runs", variant.missing.empty()},
                         {"missing", variant.missing}});
   }
@@ -73,20 +55,36 @@ int print_json(const std::vector<Listed>& listed) {
   return kExitOk;
 }
 
-Cell state_of(const Listed& variant) {
-  if (variant.missing.empty()) return Cell("runs", Tone::kGood);
-  const bool is_gpu = backend_of_variant(variant.name) == Backend::kGpu;
-  return Cell(is_gpu ? "needs a GPU" : "this CPU lacks " + variant.missing, Tone::kDim);
-}
-
 int print_table(const std::vector<Listed>& listed) {
   Table table({{"variant"}, {"here"}});
-  for (const Listed& variant : listed) table.add_row({variant.name, state_of(variant)});
-  print(table);
-  const Listed& last = listed.back();
-  if (!last.missing.empty() && backend_of_variant(last.name) == Backend::kGpu) {
-    fmt::print("\n{}\n", last.missing);
+  for (const Listed& variant : listed) {
+    table.add_row({variant.name, variant.missing.empty() ? Cell("runs", Tone::kGood)
+                                                         : Cell("does not run", Tone::kDim)});
   }
+  print(table);
+  std::set<std::string> reasons;
+  for (const Listed& variant : listed) reasons.insert(variant.missing);
+  reasons.erase("");
+  for (const std::string& reason : reasons) fmt::print("\n{}\n", reason);
+  return kExitOk;
+}
+
+// What each knob takes, for those who write a variant's name.
+int print_knobs(const Backend& backend, bool json) {
+  if (json) {
+    nlohmann::ordered_json knobs = nlohmann::ordered_json::array();
+    for (const KnobText& knob : backend.knobs()) {
+      knobs.push_back(
+          {{"knob", knob.name}, {"takes", knob.allowed}, {"default", knob.default_value}});
+    }
+    fmt::print("{}\n", nlohmann::ordered_json{{"backend", backend.name}, {"knobs", knobs}}.dump());
+    return kExitOk;
+  }
+  Table table({{"knob"}, {"takes"}, {"default"}});
+  for (const KnobText& knob : backend.knobs()) {
+    table.add_row({knob.name, knob.allowed, knob.default_value});
+  }
+  print(table);
   return kExitOk;
 }
 
@@ -97,11 +95,16 @@ Command add_variants(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("variants", "List named variants and whether this machine runs them");
   add_backend_option(*command, options->backend);
-  command->add_flag("--choices", options->choices,
-                    "List what the engine chooses from when nobody names a variant (GPU only)");
+  CLI::Option* choices =
+      command->add_flag("--choices", options->choices,
+                        "List what the engine chooses from when nobody names a variant");
+  command->add_flag("--knobs", options->knobs, "List the knobs that variants are made of")
+      ->excludes(choices);
   command->add_flag("--json", options->json, "Print one JSON object");
   return {command, [options] {
-            const std::vector<Listed> listed = list_variants(*options);
+            const Backend& backend = backend_listed(options->backend);
+            if (options->knobs) return print_knobs(backend, options->json);
+            const std::vector<Listed> listed = list_variants(backend, options->choices);
             return options->json ? print_json(listed) : print_table(listed);
           }};
 }

@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <deque>
+#include <map>
 #include <memory>
 
 #include "cli/backend_option.hpp"
@@ -11,9 +13,9 @@
 #include "cli/commands.hpp"
 #include "cli/progress.hpp"
 #include "cli/selection.hpp"
-#include "cli/verify_backend.hpp"
 #include "cli/verify_report.hpp"
 #include "cpu/features.hpp"
+#include "measure/placed_problem.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -33,22 +35,148 @@ struct VerifyOptions {
   bool json = false;
 };
 
-std::unique_ptr<VerifyBackend> make_backend(Backend backend, const VerifyOptions& options) {
-  if (backend == Backend::kGpu) return make_verify_gpu();
-  if (backend == Backend::kEmulator) return make_verify_emulator();
+// A plan for device counts knows a limit only; it is larger than what comes.
+constexpr std::int64_t kTokensSpare = 37;
+// Multiply-adds that the emulator may take beside a GPU: about a second.
+constexpr std::int64_t kEmulatedStepsMax = std::int64_t{1} << 23;
+
+// One of several ways to run a variant: they must agree, with each other and with the oracle.
+struct Way {
+  std::string name;  // "2 threads", "sizes on the device"
+  const Engine* engine = nullptr;
+  bool device_counts = false;
+  bool beside = false;  // the emulator beside a GPU: for small problems with exact sums
+};
+
+// The engines of a backend, and the ways that they run.
+class Ways {
+ public:
+  Ways(const Backend& backend, const VerifyOptions& options) {
+    EngineOptions base = engine_options(backend);
+    engines_.emplace_back(base);
+    if (engines_.front().state().takes_device_counts()) {
+      add_ways_of_counts(base);
+    } else {
+      engines_.clear();
+      add_ways_of_threads(base, options.thread_counts);
+    }
+  }
+
+  const std::vector<Way>& all() const { return ways_; }
+  const Engine& first() const { return engines_.front(); }
+
+ private:
+  // In the emulator the two ways also differ in the order of events.
+  void add_ways_of_counts(EngineOptions base) {
+    const bool on_gpu = !engines_.front().state().computes_in_host_memory();
+    base.emulator_seed = 2;
+    if (!on_gpu) engines_.emplace_back(base);
+    ways_.push_back({.name = "sizes on the host", .engine = &engines_.front()});
+    ways_.push_back(
+        {.name = "sizes on the device", .engine = &engines_.back(), .device_counts = true});
+    if (!on_gpu) return;
+    base.device = "emulator";
+    ways_.push_back(
+        {.name = "emulator", .engine = &engines_.emplace_back(base), .beside = true});
+  }
+
   // One thread has nobody to disagree with, so there are always two.
-  return make_verify_cpu(options.thread_counts.empty()
-                             ? std::vector<int>{1, std::max(2, cpu::usable_core_count())}
-                             : options.thread_counts);
+  void add_ways_of_threads(EngineOptions base, std::vector<int> thread_counts) {
+    if (thread_counts.empty()) thread_counts = {1, std::max(2, cpu::usable_core_count())};
+    for (const int count : distinct(thread_counts)) {
+      base.thread_count = count;
+      ways_.push_back({.name = threads_way(count), .engine = &engines_.emplace_back(base)});
+    }
+  }
+
+  std::deque<Engine> engines_;
+  std::vector<Way> ways_;
+};
+
+std::int64_t steps(const Problem& problem) {
+  std::int64_t sum = 0;
+  for (const Group& group : problem.groups) sum += group.m * group.n * group.k;
+  return sum;
 }
+
+// Every variant of the head that comes first, "cpu_avx2" of "cpu_avx2:stages=0", and the default of
+// every other head.
+std::vector<std::string> quick_variants(const std::vector<std::string>& variants) {
+  const auto head_of = [](const std::string& variant) {
+    return std::string_view(variant).substr(0, variant.find(':'));
+  };
+  std::vector<std::string> quick;
+  for (const std::string& variant : variants) {
+    const std::string_view head = head_of(variant);
+    if (head == head_of(variants.front()) || head == variant) quick.push_back(variant);
+  }
+  return quick;
+}
+
+// A problem with its inputs where each engine wants them.
+class Prepared {
+ public:
+  Prepared(const Problem& problem, const Inputs& inputs) : problem_(problem), inputs_(inputs) {}
+
+  void run(const Way& way, const std::string& variant, const measure::GuardedOutputs& outputs) {
+    const Engine& engine = *way.engine;
+    const auto [found, is_new] = placed_.try_emplace(way.engine, engine, problem_, inputs_);
+    const measure::PlacedOutputs placed_outputs(engine, outputs);
+    placed_outputs.send();
+    std::vector<GroupOperands> groups = found->second.operands(placed_outputs);
+    const std::int64_t tokens_max = way.device_counts ? token_count(problem_) + kTokensSpare : 0;
+    const Plan plan = engine.plan(problem_, variant, tokens_max);
+    const Workspace workspace = engine.workspace(plan);
+    const Buffer counts = counts_on(engine);
+    Operands operands{.groups = groups};
+    if (way.device_counts) {
+      lend_rows(groups);
+      operands.counts.counts = static_cast<const std::uint32_t*>(counts.data());
+    }
+    const Call call = engine.bind(plan, operands, workspace);
+    // On a device twice: a call must leave its workspace and counters as it found them.
+    const int call_count = engine.state().computes_in_host_memory() ? 1 : 2;
+    for (int i = 0; i < call_count; ++i) call.enqueue();
+    engine.synchronize();
+    placed_outputs.fetch();
+  }
+
+ private:
+  Buffer counts_on(const Engine& engine) const {
+    std::vector<std::uint32_t> counts;
+    for (const Group& group : problem_.groups) {
+      counts.push_back(static_cast<std::uint32_t>(group.m));
+    }
+    Buffer buffer = engine.allocate(counts.size() * sizeof(std::uint32_t));
+    buffer.copy_in(std::as_bytes(std::span(counts)));
+    return buffer;
+  }
+
+  // Groups without rows have no memory, and with counts on the device they might get some.
+  static void lend_rows(std::vector<GroupOperands>& groups) {
+    const auto full = std::find_if(groups.begin(), groups.end(), [](const GroupOperands& group) {
+      return group.rows.c != nullptr;
+    });
+    if (full == groups.end()) return;
+    const Rows lent = full->rows;
+    for (GroupOperands& group : groups) {
+      if (group.rows.c == nullptr) group.rows = lent;
+    }
+  }
+
+  const Problem& problem_;
+  const Inputs& inputs_;
+  std::map<const Engine*, measure::PlacedProblem> placed_;
+};
 
 class Verifier {
  public:
   explicit Verifier(const VerifyOptions& options)
       : options_(options),
         problems_(select_problems(options.suites, options.problems)),
-        backend_(make_backend(resolve_backend(options.backend, options.variants), options)) {
-    for (const std::string& variant : options.variants) check_variant(variant);
+        backend_(resolve_backend(options.backend, options.variants)),
+        ways_(backend_, options) {
+    check_variant_names(options.variants);
     for (const InputFamily family : kFamilies) {
       const std::string name(to_string(family));
       const bool chosen = std::find(options.families.begin(), options.families.end(), name) !=
@@ -70,34 +198,34 @@ class Verifier {
   }
 
  private:
-  void check_variant(const std::string& variant) const {
-    try {
-      backend_->check_variant(variant);
-    } catch (const Error& error) {
-      throw UsageError(fmt::format("{}; 'thresher variants' lists the named ones", error.what()));
-    }
-  }
-
   void run_case(const SelectedProblem& selected, InputFamily family) {
     const Problem& problem = selected.problem;
     const Inputs inputs = make_inputs(problem, family, options_.seed);
-    const std::unique_ptr<VerifiedProblem> prepared = backend_->prepare(problem, inputs);
+    Prepared prepared(problem, inputs);
     // By name, so that a repeated case is the same whatever else is asked for.
     const std::uint64_t case_seed = named_seed(
         options_.seed, fmt::format("{} {} {}", selected.suite, problem.name, to_string(family)));
     VerifyCase verify_case(problem, inputs, {.family = family, .seed = case_seed});
     for (const std::string& variant : variants_for(problem)) {
-      for (const Runner& runner : backend_->runners(problem, family, variant)) {
-        const Support support = backend_->supports(problem, runner);
+      for (const Way& way : ways_.all()) {
+        if (!takes(way, problem, family, variant)) continue;
+        const bool exact = family == InputFamily::kExact;
+        const Runner runner{
+            .variant = variant,
+            .way = way.name,
+            .twin_set = backend_.twin_set(problem, variant, exact, way.device_counts)};
+        const Support support = way.engine->supports(problem, variant);
         if (!support.ok) {
           report_.add_skipped(runner, support.why_not);
           continue;
         }
-        const Finding finding = verify_case.check(
-            runner, [&](const GuardedOutputs& outputs) { prepared->run(runner, outputs); });
+        const Finding finding =
+            verify_case.check(runner, [&](const measure::GuardedOutputs& outputs) {
+              prepared.run(way, variant, outputs);
+            });
         report_.add_checked(runner, selected.suite + "/" + problem.name, finding);
         if (finding.ok) continue;
-        report_.add_failure({.backend = backend_->backend(),
+        report_.add_failure({.backend = std::string(backend_.name),
                              .suite = selected.suite,
                              .suite_argument = selected.suite_argument,
                              .problem = problem.name,
@@ -109,19 +237,32 @@ class Verifier {
     }
   }
 
+  // Nobody counts nothing on a device, and the emulator is too slow for large problems.
+  bool takes(const Way& way, const Problem& problem, InputFamily family,
+             const std::string& variant) const {
+    if (way.device_counts) return token_count(problem) > 0;
+    if (!way.beside) return true;
+    return family == InputFamily::kExact && steps(problem) <= kEmulatedStepsMax &&
+           way.engine->supports(problem, variant).ok;
+  }
+
   // What the user named, or everything that has a name here and what the engine would choose.
   std::vector<std::string> variants_for(const Problem& problem) const {
     if (!options_.variants.empty()) return distinct(options_.variants);
-    std::vector<std::string> variants = backend_->variants(options_.quick);
-    const std::string choice = backend_->choice(problem);
-    const bool known = std::find(variants.begin(), variants.end(), choice) != variants.end();
-    if (!choice.empty() && !known) variants.push_back(choice);
+    std::vector<std::string> variants = ways_.first().variants();
+    if (options_.quick) variants = quick_variants(variants);
+    const std::string choice =
+        backend_.choose(problem, token_count(problem), ways_.first().state().machine());
+    if (std::find(variants.begin(), variants.end(), choice) == variants.end()) {
+      variants.push_back(choice);
+    }
     return variants;
   }
 
   const VerifyOptions options_;
   const std::vector<SelectedProblem> problems_;
-  const std::unique_ptr<VerifyBackend> backend_;
+  const Backend& backend_;
+  const Ways ways_;
   std::vector<InputFamily> families_;
   VerifyReport report_;
 };

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/guarded_outputs.hpp"
+#include "measure/guarded_outputs.hpp"
 #include "gemm/conformance.hpp"
 #include "gemm/inputs.hpp"
 #include "thresher/problem.hpp"
@@ -30,7 +30,7 @@ struct Runner {
 };
 
 // Computes the problem into the outputs it is given.
-using RunProblem = std::function<void(const GuardedOutputs& outputs)>;
+using RunProblem = std::function<void(const measure::GuardedOutputs& outputs)>;
 
 struct Finding {
   bool ok = true;
@@ -72,7 +72,7 @@ class VerifyCase {
   const Problem& problem_;
   const Inputs& inputs_;
   const CaseOptions options_;
-  GuardedOutputs outputs_;
+  measure::GuardedOutputs outputs_;
   std::vector<Checked> checked_;
   std::map<std::string, FirstTwin> first_twins_;
 };

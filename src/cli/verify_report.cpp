@@ -28,7 +28,7 @@ constexpr std::size_t kFailuresShownMax = 10;
 std::string repeat_command(const Failure& failure) {
   std::string command =
       fmt::format("thresher verify --backend {} --suite {} --problem {} --family {} --seed {}",
-                  to_string(failure.backend), shell_quoted(failure.suite_argument), failure.problem,
+                  failure.backend, shell_quoted(failure.suite_argument), failure.problem,
                   failure.family, failure.seed);
   std::vector<std::string> variants{failure.runner.variant};
   std::vector<std::string> ways{failure.runner.way};

@@ -9,12 +9,11 @@
 #include <vector>
 
 #include "cli/verify_case.hpp"
-#include "gemm/backend.hpp"
 
 namespace thresher::cli {
 
 struct Failure {
-  Backend backend = Backend::kCpu;
+  std::string backend;
   std::string suite;
   std::string suite_argument;  // a name or a path
   std::string problem;

@@ -14,13 +14,18 @@ namespace {
 
 // Those of the instruction set that the engine prefers first.
 std::vector<std::string> names_of_variants() {
-  std::vector<Isa> isas = runnable_isas();
+  std::vector<Isa> isas(std::begin(kAllIsas), std::end(kAllIsas));
   std::stable_partition(isas.begin(), isas.end(), [](Isa isa) { return isa == best_vector_isa(); });
   std::vector<std::string> names;
   for (const Isa isa : isas) {
     for (const Variant& variant : named_variants(isa)) names.push_back(name(variant));
   }
   return names;
+}
+
+std::string missing_for(std::string_view variant) {
+  const std::string missing = missing_features(variant_from_name(variant).isa);
+  return missing.empty() ? missing : "this CPU lacks " + missing;
 }
 
 // The seeds' starting point in the CPU's words: this machine's best vector instructions with every
@@ -54,10 +59,10 @@ std::string turned(std::string_view variant, const KnobValues& knobs) {
 }
 
 // For NVFP4 activations every body but AMX's sums exact integers in the same order.
-std::string twin_set(const Problem& problem, std::string_view variant) {
-  const bool is_integer =
-      problem.activations == Activations::kNvfp4 && variant_from_name(variant).isa != Isa::kAmx;
-  return is_integer ? "integer" : "";
+std::string twin_set(const Problem& problem, std::string_view variant, bool, bool) {
+  const bool is_integer = problem.activations == Activations::kNvfp4 &&
+                          variant_from_name(variant).isa != Isa::kAmx;
+  return is_integer ? "integer" : std::string(variant);
 }
 
 }  // namespace
@@ -69,8 +74,9 @@ const Backend& cpu_backend() {
       .title = "CPU",
       .season_suite = "tank",
       .pitch_folder = "pitches",
-      .pilot_seconds = 6,
+      .pilot_seconds = 4,
       .named_variants = names_of_variants,
+      .missing_for = missing_for,
       .choices =
           [] {
             std::vector<std::string> names{name(default_variant(best_vector_isa()))};
@@ -97,6 +103,7 @@ const Backend& cpu_backend() {
           [](const Problem& problem, std::string_view variant, const Machine& machine) {
             return modelled_run(problem, variant_from_name(variant), machine);
           },
+      .device_name = cpu_model,
       .why_not = [](const EngineOptions&) { return std::string(); },
       .open = open_device};
   return kRow;

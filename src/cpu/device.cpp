@@ -96,8 +96,7 @@ class HostDevice : public backend::Device {
   }
 
   std::string description() const override {
-    return fmt::format("{}, {} thread{}", cpu_model(), machine_.thread_count,
-                       machine_.thread_count == 1 ? "" : "s");
+    return fmt::format("{}, {}", cpu_model(), threads_text());
   }
   const Machine& machine() const override { return machine_; }
 
@@ -105,7 +104,8 @@ class HostDevice : public backend::Device {
   backend::Ceilings measure_ceilings(double seconds) const override {
     const Isa isa = runnable_isas().back();
     const Ceilings ceilings = cpu::measure_ceilings(isa, machine_.thread_count, seconds);
-    return {.rates = machine_rates(isa, ceilings),
+    return {.title = threads_text(),
+            .rates = machine_rates(isa, ceilings),
             .text = fmt::format(
                 "({}): DRAM read {:.1f} GB/s, {:.0f} GOP/s, {:.0f} GFLOP/s; noise {:.2f} %",
                 to_string(isa), ceilings.read_gb_per_s, ceilings.integer_gop_per_s,
@@ -116,6 +116,7 @@ class HostDevice : public backend::Device {
                        {"noise", ceilings.noise}}};
   }
 
+  bool computes_in_host_memory() const override { return true; }
   std::unique_ptr<backend::Buffer> allocate(std::size_t bytes) const override {
     return std::make_unique<HostBuffer>(bytes);
   }
@@ -172,6 +173,11 @@ class HostDevice : public backend::Device {
   }
 
  private:
+  std::string threads_text() const {
+    return fmt::format("{} thread{}", machine_.thread_count,
+                       machine_.thread_count == 1 ? "" : "s");
+  }
+
   Machine machine_;
   mutable Pool pool_;
   mutable std::mutex pool_turn_;

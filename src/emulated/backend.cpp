@@ -145,6 +145,7 @@ class EmulatedDevice : public backend::Device {
     throw Error("the emulator has no speed: measure on a GPU or on the CPU");
   }
 
+  bool computes_in_host_memory() const override { return true; }
   std::unique_ptr<backend::Buffer> allocate(std::size_t bytes) const override {
     return std::make_unique<HostBuffer>(bytes);
   }
@@ -200,6 +201,7 @@ const Backend& emulated_backend() {
     row.title = "emulator";
     row.choose = choose;
     row.supports = supports;
+    row.device_name = [] { return std::string("emulator"); };
     row.why_not = [](const EngineOptions&) { return std::string(); };
     row.open = [](const EngineOptions& options) -> std::unique_ptr<backend::Device> {
       return std::make_unique<EmulatedDevice>(options.emulator_seed);

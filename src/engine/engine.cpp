@@ -173,7 +173,12 @@ Weights Engine::duplicate(const Weights& weights) const {
   return Weights(std::move(copy));
 }
 
-std::vector<std::string> Engine::variants() const { return state().row().named_variants(); }
+std::vector<std::string> Engine::variants() const {
+  const Backend& backend = state().row();
+  std::vector<std::string> names = backend.named_variants();
+  std::erase_if(names, [&](const std::string& name) { return !backend.missing_for(name).empty(); });
+  return names;
+}
 
 Support Engine::supports(const Problem& problem, std::string_view variant) const {
   thresher::check(problem);

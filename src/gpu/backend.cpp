@@ -28,6 +28,7 @@ const Backend& gpu_backend() {
     Backend row = sm90::variants_row();
     row.name = "gpu";
     row.title = "GPU";
+    row.device_name = [] { return device_properties(*find_driver().driver, 0).name; };
     row.why_not = why_not;
     row.open = [](const EngineOptions& options) {
       return sm90::open_device(gpu_backend(), open_gpu(options),

@@ -70,10 +70,15 @@ std::unique_ptr<backend::Buffer> GpuDevice::allocate(std::size_t bytes) const {
   return std::make_unique<GpuBuffer>(DeviceBuffer(gpu_.device, bytes));
 }
 
-const Gpu& gpu_of(const Engine& engine) {
+const Gpu* find_gpu(const Engine& engine) {
   const auto* device = dynamic_cast<const GpuDevice*>(&engine.state());
-  if (device == nullptr) throw Error(fmt::format("device '{}' is no GPU", engine.device()));
-  return device->gpu();
+  return device == nullptr ? nullptr : &device->gpu();
+}
+
+const Gpu& gpu_of(const Engine& engine) {
+  const Gpu* gpu = find_gpu(engine);
+  if (gpu == nullptr) throw Error(fmt::format("device '{}' is no GPU", engine.device()));
+  return *gpu;
 }
 
 }  // namespace thresher::gpu

@@ -45,13 +45,16 @@ class GpuDevice : public backend::Device {
 
   std::string description() const override;
   void synchronize() const override { gpu_.device.synchronize(); }
+  bool computes_in_host_memory() const override { return false; }
   std::unique_ptr<backend::Buffer> allocate(std::size_t bytes) const override;
 
  private:
   Gpu gpu_;
 };
 
-// Throws Error if the engine's device is no GPU.
+// Null if the engine's device is no GPU.
+const Gpu* find_gpu(const Engine& engine);
+// Throws Error then.
 const Gpu& gpu_of(const Engine& engine);
 
 }  // namespace thresher::gpu

@@ -26,6 +26,14 @@ std::string turned(std::string_view variant, const KnobValues& knobs) {
   return name(read);
 }
 
+// With exact sums nothing can differ. Otherwise a variant's two ways must agree, unless where it cuts
+// k depends on how many tokens may come.
+std::string twin_set(const Problem&, std::string_view variant, bool exact, bool device_counts) {
+  if (exact) return "exact";
+  const bool balanced = variant_from_name(variant).knobs.schedule == Schedule::kBalanced;
+  return std::string(variant) + (balanced && device_counts ? " with device counts" : "");
+}
+
 }  // namespace
 
 Backend variants_row() {
@@ -36,6 +44,7 @@ Backend variants_row() {
           .pitch_folder = "pitches/gpu",
           .pilot_seconds = 7,  // starting processes and packing take most of it
           .named_variants = [] { return names_of(named_variants()); },
+          .missing_for = [](std::string_view) { return std::string(); },
           .choices = [] { return names_of(choices()); },
           .choose =
               [](const Problem& problem, std::int64_t tokens_max, const Machine& machine) {
@@ -45,6 +54,7 @@ Backend variants_row() {
           .knobs = knob_texts,
           .knobs_of = values_of,
           .turned = turned,
+          .twin_set = twin_set,
           .supports =
               [](const Problem& problem, std::string_view variant, const Machine& machine) {
                 return supports(variant_from_name(variant), problem, machine.limits);

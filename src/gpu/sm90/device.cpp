@@ -288,7 +288,8 @@ class Sm90Device : public GpuDevice {
   backend::Ceilings measure_ceilings(double seconds) const override {
     const GpuCeilings ceilings =
         sm90::measure_ceilings(gpu().device, gpu().compiler, gpu().cache, seconds);
-    return {.rates = machine_rates(ceilings),
+    return {.title = description(),
+            .rates = machine_rates(ceilings),
             .text = fmt::format("(measured): read {:.0f} GB/s, fp16 {:.0f} TFLOP/s, bf16 {:.0f}",
                                 ceilings.read_gb_per_s, ceilings.fp16_gop_per_s / 1e3,
                                 ceilings.bf16_gop_per_s / 1e3),

@@ -8,7 +8,7 @@
 #include "gemm/inputs.hpp"
 #include "gemm/random.hpp"
 #include "gemm/suite.hpp"
-#include "referee/stage/guarded_region.hpp"
+#include "measure/guarded_region.hpp"
 
 namespace thresher::referee {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "referee/fault.hpp"
-#include "referee/stage/guarded_region.hpp"
+#include "measure/guarded_region.hpp"
 #include "referee/stage/stage.hpp"
 
 namespace thresher::referee {

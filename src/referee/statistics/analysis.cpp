@@ -11,7 +11,7 @@
 #include "referee/statistics/looks.hpp"
 #include "referee/statistics/round_mean.hpp"
 #include "referee/statistics/round_values.hpp"
-#include "referee/statistics/statistics.hpp"
+#include "measure/statistics.hpp"
 #include "referee/statistics/terms.hpp"
 #include "thresher/error.hpp"
 

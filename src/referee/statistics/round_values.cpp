@@ -9,7 +9,7 @@
 #include <numeric>
 #include <span>
 
-#include "referee/statistics/statistics.hpp"
+#include "measure/statistics.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::referee {

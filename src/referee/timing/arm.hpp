@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "referee/sandbox/scratch.hpp"
-#include "referee/stage/guarded_region.hpp"
+#include "measure/guarded_region.hpp"
 #include "referee/stage/stage.hpp"
 #include "referee/timing/contestant_process.hpp"
 

@@ -19,7 +19,7 @@
 
 #include "referee/sandbox/scratch.hpp"
 #include "referee/stage/gpu_stage.hpp"
-#include "referee/stage/guarded_region.hpp"
+#include "measure/guarded_region.hpp"
 #include "referee/timing/arm.hpp"
 #include "referee/timing/contestant_process.hpp"
 #include "referee/timing/recent_times.hpp"

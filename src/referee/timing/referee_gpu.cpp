@@ -11,7 +11,7 @@
 #include "gpu/runtime/nvml.hpp"
 #include "gpu/sm90/calibrate.hpp"
 #include "gpu/sm90/variant.hpp"
-#include "referee/worker/gpu_delay.hpp"
+#include "measure/gpu_delay.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::referee {

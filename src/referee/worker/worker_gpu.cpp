@@ -12,7 +12,7 @@
 #include "gpu/engine/state.hpp"
 #include "gpu/runtime/memory.hpp"
 #include "referee/worker/arena_view.hpp"
-#include "referee/worker/gpu_delay.hpp"
+#include "measure/gpu_delay.hpp"
 #include "referee/worker/gpu_host.hpp"
 #include "referee/worker/worker.hpp"
 #include "thresher/error.hpp"

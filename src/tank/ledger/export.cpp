@@ -11,7 +11,7 @@
 #include "referee/fault.hpp"
 #include "referee/statistics/json.hpp"
 #include "referee/statistics/samples.hpp"
-#include "referee/statistics/statistics.hpp"
+#include "measure/statistics.hpp"
 #include "referee/statistics/verdict.hpp"
 #include "thresher/error.hpp"
 

@@ -7,7 +7,7 @@
 #include <chrono>
 
 #include "gemm/inputs.hpp"
-#include "referee/statistics/statistics.hpp"
+#include "measure/statistics.hpp"
 #include "thresher/engine.hpp"
 
 namespace thresher {

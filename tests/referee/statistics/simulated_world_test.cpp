@@ -8,7 +8,7 @@
 
 #include "referee/statistics/round_mean.hpp"
 #include "referee/statistics/round_values.hpp"
-#include "referee/statistics/statistics.hpp"
+#include "measure/statistics.hpp"
 
 namespace thresher::referee {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include "right_answer.hpp"
+#include "measure/right_answer.hpp"
 
-namespace thresher::cli {
+namespace thresher::measure {
 namespace {
 
 class MatchTest : public ::testing::Test {
@@ -71,4 +71,4 @@ TEST_F(MatchTest, CatchesWritesOutside) {
 }
 
 }  // namespace
-}  // namespace thresher::cli
+}  // namespace thresher::measure

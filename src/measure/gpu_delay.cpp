@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "referee/worker/gpu_delay.hpp"
+#include "measure/gpu_delay.hpp"
 
-#include "gpu/engine/state.hpp"
-
-namespace thresher::referee {
+namespace thresher::measure {
 namespace {
 
 // The device's nanosecond clock, whatever its SMs run at.
@@ -20,21 +18,19 @@ extern "C" __global__ void delay(unsigned long long ns) {
 }
 )";
 
-gpu::Kernel make_kernel(const GpuEngine::State& engine) {
+gpu::Kernel make_kernel(const gpu::Gpu& gpu) {
   const gpu::CompileRequest request{.name = "delay.cu",
                                     .source = kSource,
-                                    .architecture = engine.device.properties().architecture()};
-  const gpu::Compilation compiled =
-      engine.cache.get(engine.compiler, request, engine.driver_version);
-  return gpu::Module(engine.device, compiled.cubin, request.name).kernel("delay");
+                                    .architecture = gpu.device.properties().architecture()};
+  return gpu::Module(gpu.device, gpu.compile(request).cubin, request.name).kernel("delay");
 }
 
 }  // namespace
 
-GpuDelay::GpuDelay(const GpuEngine& engine) : kernel_(make_kernel(engine.state())) {}
+GpuDelay::GpuDelay(const gpu::Gpu& gpu) : kernel_(make_kernel(gpu)) {}
 
 void GpuDelay::enqueue(const gpu::Stream& stream, std::int64_t ns) const {
   kernel_.launch(stream, {}, static_cast<unsigned long long>(ns));
 }
 
-}  // namespace thresher::referee
+}  // namespace thresher::measure

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "referee/stage/guarded_region.hpp"
+#include "measure/guarded_region.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "rounding.hpp"
 
-namespace thresher::referee {
+namespace thresher::measure {
 namespace {
 
 constexpr std::size_t kGuardBytes = 256;
@@ -35,23 +35,16 @@ GuardedRegion::GuardedRegion(const Problem& problem, OutputShape shape)
   poison_.resize(bytes_);
 }
 
-template <typename Visit>
-void GuardedRegion::for_each_row(Visit visit) const {
-  for (std::size_t g = 0; g < groups_.size(); ++g) {
-    const std::size_t row_bytes = static_cast<std::size_t>(groups_[g].n) * element_bytes_;
-    const std::size_t stride_bytes = static_cast<std::size_t>(stride_elements(g)) * element_bytes_;
-    std::size_t begin = static_cast<std::size_t>(offsets_[g]);
-    for (std::int64_t row = 0; row < groups_[g].m; ++row, begin += stride_bytes) {
-      visit(begin, begin + row_bytes);
-    }
-  }
-}
-
 std::span<const std::byte> GuardedRegion::draw_poison(Random& random) {
   for (std::size_t i = 0; i < bytes_; i += sizeof(std::uint64_t)) {
     const std::uint64_t word = random.next();
     std::memcpy(poison_.data() + i, &word, sizeof word);
   }
+  return poison_;
+}
+
+std::span<const std::byte> GuardedRegion::invert_poison() {
+  for (std::byte& byte : poison_) byte = ~byte;
   return poison_;
 }
 
@@ -133,4 +126,4 @@ std::uint64_t fingerprint(std::span<const std::byte> memory, std::uint64_t key) 
   return chains[0] + 3 * chains[1] + 5 * chains[2] + 7 * chains[3];
 }
 
-}  // namespace thresher::referee
+}  // namespace thresher::measure

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "referee/statistics/statistics.hpp"
+#include "measure/statistics.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "gemm/random.hpp"
 
-namespace thresher::referee {
+namespace thresher::measure {
 namespace {
 
 TEST(Median, IsTheMiddleOrTheMeanOfTheMiddleTwo) {
@@ -102,4 +102,4 @@ TEST_P(Coverage, IsWhatIsStated) {
 INSTANTIATE_TEST_SUITE_P(SampleCounts, Coverage, ::testing::Values(2, 5, 6, 9, 24, 101));
 
 }  // namespace
-}  // namespace thresher::referee
+}  // namespace thresher::measure

@@ -5,12 +5,12 @@
 
 #include <cstring>
 
-#include "cli/guarded_outputs.hpp"
+#include "measure/guarded_outputs.hpp"
 #include "gemm/inputs.hpp"
 #include "gemm/oracle.hpp"
 #include "thresher/problem.hpp"
 
-namespace thresher::cli {
+namespace thresher::measure {
 
 inline std::uint8_t* element_address(const Problem& problem, const GuardedOutputs& outputs,
                                      std::size_t group_index, std::int64_t row,
@@ -35,4 +35,4 @@ inline void write_right_answer(const Problem& problem, const Inputs& inputs,
   }
 }
 
-}  // namespace thresher::cli
+}  // namespace thresher::measure

@@ -7,7 +7,7 @@
 
 #include <span>
 
-namespace thresher::referee {
+namespace thresher::measure {
 
 // The middle value, or the mean of the two middle ones. `samples` may not be empty.
 double median(std::span<const double> samples);
@@ -34,4 +34,4 @@ MedianInterval median_interval(std::span<const double> samples, double coverage_
 // be positive, and there must be at least one.
 double geomean(std::span<const double> ratios);
 
-}  // namespace thresher::referee
+}  // namespace thresher::measure

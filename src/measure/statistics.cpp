@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "referee/statistics/statistics.hpp"
+#include "measure/statistics.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 #include "assert.hpp"
 
-namespace thresher::referee {
+namespace thresher::measure {
 namespace {
 
 double median_of_sorted(const std::vector<double>& sorted) {
@@ -71,4 +71,4 @@ double geomean(std::span<const double> ratios) {
   return std::exp(log_sum / static_cast<double>(ratios.size()));
 }
 
-}  // namespace thresher::referee
+}  // namespace thresher::measure

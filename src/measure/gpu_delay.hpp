@@ -7,14 +7,14 @@
 
 #include "gpu/runtime/module.hpp"
 #include "gpu/runtime/stream.hpp"
-#include "thresher/gpu.hpp"
+#include "gpu/runtime/gpu.hpp"
 
-namespace thresher::referee {
+namespace thresher::measure {
 
 class GpuDelay {
  public:
-  // Compiles the kernel, or takes it from the engine's cache.
-  explicit GpuDelay(const GpuEngine& engine);
+  // Compiles the kernel, or takes it from the GPU's cache.
+  explicit GpuDelay(const gpu::Gpu& gpu);
 
   void enqueue(const gpu::Stream& stream, std::int64_t ns) const;
 
@@ -22,4 +22,4 @@ class GpuDelay {
   gpu::Kernel kernel_;
 };
 
-}  // namespace thresher::referee
+}  // namespace thresher::measure

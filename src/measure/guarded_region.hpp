@@ -17,7 +17,7 @@
 #include "gemm/random.hpp"
 #include "thresher/problem.hpp"
 
-namespace thresher::referee {
+namespace thresher::measure {
 
 struct OutputShape {
   std::int64_t row_gap_elements = 0;       // rows are n + this apart
@@ -31,6 +31,8 @@ class GuardedRegion {
   GuardedRegion(const Problem& problem, OutputShape shape);
 
   std::size_t bytes() const { return bytes_; }
+  std::size_t element_bytes() const { return element_bytes_; }
+  const std::vector<Group>& groups() const { return groups_; }
   // Of the group's first element, from the beginning of the region.
   std::int64_t offset(std::size_t group_index) const { return offsets_[group_index]; }
   std::int64_t stride_elements(std::size_t group_index) const {
@@ -39,6 +41,9 @@ class GuardedRegion {
 
   // New random bytes, for the caller to put there.
   std::span<const std::byte> draw_poison(Random& random);
+  // The opposite of every bit of the last ones.
+  std::span<const std::byte> invert_poison();
+  const std::byte* poison_at(std::size_t offset) const { return poison_.data() + offset; }
   // `region` is where the region lies now, bytes() long.
   void poison(std::byte* region, Random& random);
   // Where something was written outside the outputs since the poison, or nothing.
@@ -47,11 +52,21 @@ class GuardedRegion {
   std::int64_t unwritten_count(const std::byte* region) const;
   std::vector<OutputView> views(const std::byte* region) const;
 
- private:
-  // Calls visit(begin, end) for all bytes that are outputs, in order.
+  // Calls visit(begin, end) for the bytes of every row of outputs, in order.
   template <typename Visit>
-  void for_each_row(Visit visit) const;
+  void for_each_row(Visit visit) const {
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      const std::size_t row_bytes = static_cast<std::size_t>(groups_[g].n) * element_bytes_;
+      const std::size_t stride_bytes =
+          static_cast<std::size_t>(stride_elements(g)) * element_bytes_;
+      std::size_t begin = static_cast<std::size_t>(offsets_[g]);
+      for (std::int64_t row = 0; row < groups_[g].m; ++row, begin += stride_bytes) {
+        visit(begin, begin + row_bytes);
+      }
+    }
+  }
 
+ private:
   template <typename Bits>
   std::int64_t count_poisoned(const std::byte* region) const;
 
@@ -66,4 +81,4 @@ class GuardedRegion {
 // A hash of memory under a secret key: a contestant cannot write anything else that has it.
 std::uint64_t fingerprint(std::span<const std::byte> memory, std::uint64_t key);
 
-}  // namespace thresher::referee
+}  // namespace thresher::measure

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/guarded_outputs.hpp"
+#include "measure/guarded_outputs.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 
-namespace thresher::cli {
+namespace thresher::measure {
 namespace {
 
 Problem two_groups() {
@@ -81,4 +81,4 @@ TEST(GuardedOutputs, InvertThePoison) {
 }
 
 }  // namespace
-}  // namespace thresher::cli
+}  // namespace thresher::measure

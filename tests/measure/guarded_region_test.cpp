@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "referee/stage/guarded_region.hpp"
+#include "measure/guarded_region.hpp"
 
 #include <gtest/gtest.h>
 
 #include "support/scene.hpp"
 
-namespace thresher::referee {
+namespace thresher::measure {
 namespace {
 
 using thresher::testing::make_problem;
@@ -83,4 +83,4 @@ TEST(Fingerprint, ChangesWithEveryByteAndKey) {
 }
 
 }  // namespace
-}  // namespace thresher::referee
+}  // namespace thresher::measure

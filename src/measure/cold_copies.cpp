@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/cold_copies.hpp"
+#include "measure/cold_copies.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "cpu/features.hpp"
 
-namespace thresher::bench {
+namespace thresher::measure {
 namespace {
 
 constexpr std::size_t kColdBytesMin = std::size_t{256} << 20;
@@ -20,4 +21,10 @@ std::size_t cold_copy_count(std::size_t weight_bytes) {
   return std::min(kCopyCountMax, cold_bytes / weight_bytes + 1);
 }
 
-}  // namespace thresher::bench
+std::size_t cold_copy_count_on_gpu(double weight_bytes, std::size_t l2_bytes) {
+  const double wanted = 2.2 * static_cast<double>(l2_bytes);
+  return static_cast<std::size_t>(
+      std::clamp(std::ceil(wanted / std::max(weight_bytes, 1.0)) + 1, 2.0, 64.0));
+}
+
+}  // namespace thresher::measure

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// How calls are timed: by the host's clock around single calls, or by a GPU's around many.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gemm/conformance.hpp"
+#include "thresher/engine.hpp"
+#include "thresher/problem.hpp"
+
+namespace thresher::measure {
+
+// Whoever is timed: a variant, or a peer. Its calls take turns at copies of the weights.
+struct Entrant {
+  std::string name;
+  Problem problem;  // as this one computes it: a peer may write another output type
+  // Queues one call that reads copy `copy` of the weights, on the clock's stream.
+  std::function<void(std::size_t copy)> enqueue;
+  // Overwrites the outputs of that copy, and looks at them.
+  std::function<void(std::size_t copy, std::uint64_t seed)> poison;
+  std::function<std::vector<OutputView>(std::size_t copy)> fetch;
+  std::function<std::string()> find_trespass;  // in what was fetched last
+};
+
+// What surrounds a call on a GPU while it is timed.
+enum class Surroundings : std::uint8_t {
+  kForeign,     // a small kernel of somebody else before each call, its own time taken off
+  kBackToBack,  // calls follow each other, and may overlap by dependent launch
+  kAlone,       // one call at a time, on an idle device
+};
+std::string_view to_string(Surroundings surroundings);  // "foreign", "back_to_back", "alone"
+Surroundings surroundings_from_string(std::string_view text);
+
+struct ClockOptions {
+  Surroundings surroundings = Surroundings::kForeign;
+  bool graph = true;  // samples are replays of a graph of many calls, or launches of as many
+  std::size_t copy_count = 1;
+};
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+
+  // What the calls of an entrant are queued on.
+  virtual void* stream() const { return nullptr; }
+  // Whether every timed call can be looked at: copying results back from a device takes far longer
+  // than computing them, and lets it cool down.
+  virtual bool checks_every_sample() const = 0;
+  // How long the machine has to work without a pause before it is timed.
+  virtual double settling_seconds() const = 0;
+  // "single calls", "among foreign kernels, sustained": for tables and records.
+  virtual std::string description() const = 0;
+
+  // The entrants, before any of them is timed. They must outlive the clock's last use.
+  virtual void get_ready(const std::vector<Entrant>& entrants) = 0;
+  // Queues a timed sample of each of these, in this order; and the times of the samples that were
+  // queued first and not collected yet. Between the two a device works, so whoever queues a round
+  // before he collects the one before leaves it no pause.
+  virtual void queue(const std::vector<std::size_t>& order) = 0;
+  virtual std::vector<double> collect_us() = 0;
+  // Queues one sample's calls, untimed, waits for them, and says which copy the last one had.
+  virtual std::size_t run_untimed(std::size_t entrant) = 0;
+};
+
+std::unique_ptr<Clock> make_clock(const Engine& engine, const ClockOptions& options);
+
+}  // namespace thresher::measure

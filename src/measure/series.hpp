@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The instrument: entrants take turns at one problem in one process, so that whatever the machine
+// does in the meantime happens to all of them. docs/measuring.md says why each step is there.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gemm/inputs.hpp"
+#include "measure/clock.hpp"
+#include "measure/statistics.hpp"
+
+namespace thresher::measure {
+
+struct Timing {
+  std::string name;
+  MedianInterval us;
+  std::int64_t sample_count = 0;
+  double max_error_over_bound = 0;
+  std::string first_failure;  // of the arithmetic contract
+};
+
+struct SeriesOptions {
+  double seconds = 3;
+  std::uint64_t seed = 1;
+  std::size_t copy_count = 1;
+};
+
+// One Timing per entrant, in their order.
+std::vector<Timing> play_series(Clock& clock, const std::vector<Entrant>& entrants,
+                                const Inputs& inputs, const SeriesOptions& options);
+
+}  // namespace thresher::measure
