@@ -10,7 +10,7 @@
 #include <fstream>
 #include <system_error>
 
-#include "gemm/builtin_suites.hpp"
+#include "embedded_file.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher {
@@ -39,10 +39,8 @@ Suite load_suite_file(const std::filesystem::path& path) {
 }
 
 Suite load_suite(const std::string& name_or_path) {
-  for (int i = 0; i < kBuiltinSuiteCount; ++i) {
-    const BuiltinSuite& suite = kBuiltinSuites[i];
-    if (name_or_path == suite.name)
-      return parse_suite(suite.toml, fmt::format("{}.toml", suite.name));
+  if (const EmbeddedFile* suite = find_embedded(kSuiteFiles, name_or_path)) {
+    return parse_suite(suite->text, fmt::format("{}.toml", suite->name));
   }
   const std::filesystem::path path = name_or_path;
   if (path.extension() == ".toml") return load_suite_file(path);
@@ -52,7 +50,7 @@ Suite load_suite(const std::string& name_or_path) {
 
 std::vector<std::string> builtin_suite_names() {
   std::vector<std::string> names;
-  for (int i = 0; i < kBuiltinSuiteCount; ++i) names.emplace_back(kBuiltinSuites[i].name);
+  for (const EmbeddedFile& suite : kSuiteFiles) names.emplace_back(suite.name);
   return names;
 }
 

@@ -5,9 +5,8 @@
 
 #include <string_view>
 
-#include "assert.hpp"
+#include "embedded_file.hpp"
 #include "report/page.hpp"
-#include "report/page_files.hpp"
 #include "report/season.hpp"
 #include "report/sections.hpp"
 #include "report/values.hpp"
@@ -25,13 +24,7 @@ constexpr const char* kHead =
     "style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n"
     "<link rel=\"icon\" href=\"data:,\">\n";
 
-Html page_file(std::string_view name) {
-  for (int i = 0; i < kPageFileCount; ++i) {
-    if (kPageFiles[i].name == name) return Html::markup(kPageFiles[i].text);
-  }
-  THRESHER_ASSERT(false);
-  return {};
-}
+Html page_file(std::string_view name) { return Html::markup(embedded_text(kPageFiles, name)); }
 
 void add_audit(Page& page, const Ledger& ledger, const LedgerAudit& audit) {
   Html line = audit.ok

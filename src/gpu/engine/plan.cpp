@@ -60,7 +60,7 @@ class KernelMaker {
         engine_.cache.get(engine_.compiler,
                           {.name = report.name + ".cu",
                            .source = source,
-                           .headers = gpu::headers_of(source, gpu::kernel_sources()),
+                           .headers = gpu::headers_of(source, kKernelSources),
                            .architecture = engine_.device.properties().architecture()},
                           engine_.driver_version);
     for (const gpu::KernelResources& one : compilation.kernels) {

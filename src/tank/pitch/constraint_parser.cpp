@@ -7,7 +7,7 @@
 #include <array>
 #include <set>
 
-#include "tank/pitch/builtin_files.hpp"
+#include "embedded_file.hpp"
 #include "tank/pitch/constraint.hpp"
 #include "tank/pitch/knob_condition.hpp"
 #include "tank/pitch/toml_reader.hpp"
@@ -129,8 +129,7 @@ std::vector<Constraint> parse_constraints(std::string_view toml, std::string_vie
 
 std::vector<Constraint> builtin_constraints() {
   std::vector<Constraint> constraints;
-  for (int i = 0; i < kBuiltinConstraintFileCount; ++i) {
-    const BuiltinFile& file = kBuiltinConstraintFiles[i];
+  for (const EmbeddedFile& file : kConstraintFiles) {
     for (Constraint& constraint : parse_constraints(file.text, fmt::format("{}.toml", file.name))) {
       constraints.push_back(std::move(constraint));
     }

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "assert.hpp"
-#include "tank/pitch/builtin_files.hpp"
+#include "embedded_file.hpp"
 #include "tank/pitch/toml_reader.hpp"
 #include "tank/season/score_sheet.hpp"
 #include "thresher/error.hpp"
@@ -170,21 +170,12 @@ class SeedsSeason {
   std::vector<ReportedEntry> entries_;
 };
 
-std::string_view seeds_text() {
-  for (int i = 0; i < kBuiltinSeasonFileCount; ++i) {
-    if (std::string_view(kBuiltinSeasonFiles[i].name) == kSeedsSeason) {
-      return kBuiltinSeasonFiles[i].text;
-    }
-  }
-  THRESHER_ASSERT(false);
-  return {};
-}
-
 }  // namespace
 
 std::vector<ReportedEntry> seeds_season_entries() {
   TomlReader reader("seasons/seeds.toml");
-  std::optional<toml::table> root = reader.parse(seeds_text(), kSeasonBytesMax);
+  std::optional<toml::table> root =
+      reader.parse(embedded_text(kSeasonFiles, kSeedsSeason), kSeasonBytesMax);
   if (!root) throw Error(reader.faults().front());
   return SeedsSeason(std::move(*root)).entries();
 }
