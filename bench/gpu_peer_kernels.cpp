@@ -25,10 +25,9 @@ std::string source_for(gpu::hw::Operand operand) {
 }
 
 // The peers' own files, and the hardware vocabulary.
-std::vector<gpu::KernelSource> source_table() {
-  const std::span<const gpu::KernelSource> vocabulary = gpu::kernel_sources();
-  std::vector<gpu::KernelSource> table(vocabulary.begin(), vocabulary.end());
-  table.insert(table.end(), kPeerKernelSources, kPeerKernelSources + kPeerKernelSourceCount);
+std::vector<EmbeddedFile> source_table() {
+  std::vector<EmbeddedFile> table(kKernelSources.begin(), kKernelSources.end());
+  table.insert(table.end(), kPeerKernelSources.begin(), kPeerKernelSources.end());
   return table;
 }
 

@@ -10,13 +10,7 @@
 #include "gpu/hw/words.hpp"
 #include "gpu/runtime/module.hpp"
 
-namespace thresher {
-
-// cmake/embed_files.cmake writes them.
-extern const gpu::KernelSource kPeerKernelSources[];
-extern const int kPeerKernelSourceCount;
-
-namespace bench {
+namespace thresher::bench {
 
 // What a peer's products are made of.
 gpu::hw::Operand operand_of(const Problem& problem);
@@ -38,5 +32,4 @@ class PeerKernels {
   gpu::Kernel gate_;
 };
 
-}  // namespace bench
-}  // namespace thresher
+}  // namespace thresher::bench

@@ -49,24 +49,23 @@ if(on_x86)
   thresher_body_flags(ISA amx FLAGS ${avx512} -mamx-tile -mamx-bf16)
 endif()
 
-# Data files travel inside the binary, so that it can be copied alone. FILES become a table in
-# TARGET; cmake/embed_files.cmake says what NAME, TYPE, HEADER and BASE are.
-function(thresher_embed target)
-  cmake_parse_arguments(arg "" "NAME;TYPE;HEADER;BASE" "FILES" ${ARGN})
-  set(output ${PROJECT_BINARY_DIR}/embedded/${arg_NAME}s.cpp)
+# Data files travel inside the binary: FILES become the table NAME of src/embedded_file.hpp in
+# TARGET; cmake/embed_files.cmake says what BASE is.
+function(thresher_embed target name)
+  cmake_parse_arguments(arg "" "BASE" "FILES" ${ARGN})
+  set(output ${PROJECT_BINARY_DIR}/embedded/${name}.cpp)
   set(script ${PROJECT_SOURCE_DIR}/cmake/embed_files.cmake)
   add_custom_command(
     OUTPUT ${output}
-    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} -DNAME=${arg_NAME} -DTYPE=${arg_TYPE}
-            -DHEADER=${arg_HEADER} -DBASE=${arg_BASE} "-DFILES=${arg_FILES}" -P ${script}
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} -DNAME=${name} -DBASE=${arg_BASE}
+            "-DFILES=${arg_FILES}" -P ${script}
     DEPENDS ${arg_FILES} ${script}
     VERBATIM)
   target_sources(${target} PRIVATE ${output})
 endfunction()
 
 file(GLOB suite_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/suites/*.toml)
-thresher_embed(thresher_gemm NAME BuiltinSuite TYPE BuiltinSuite HEADER gemm/builtin_suites.hpp
-               FILES ${suite_files})
+thresher_embed(thresher_gemm kSuiteFiles FILES ${suite_files})
 
 # What NVRTC compiles: device code, and the plain headers that host and device share.
 set(kernel_files)
@@ -77,8 +76,7 @@ foreach(folder hw hw/sm90 sm90/kernels)
 endforeach()
 list(FILTER kernel_files EXCLUDE REGEX "/emulated")
 list(APPEND kernel_files ${PROJECT_SOURCE_DIR}/src/factor.hpp ${PROJECT_SOURCE_DIR}/src/rounding.hpp)
-thresher_embed(thresher_gpu NAME KernelSource TYPE gpu::KernelSource HEADER gpu/runtime/kernel_source.hpp
-               BASE ${PROJECT_SOURCE_DIR}/src FILES ${kernel_files})
+thresher_embed(thresher_gpu kKernelSources BASE ${PROJECT_SOURCE_DIR}/src FILES ${kernel_files})
 
 add_library(thresher STATIC
   $<TARGET_OBJECTS:thresher_fmt> $<TARGET_OBJECTS:thresher_digest>

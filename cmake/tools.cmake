@@ -25,7 +25,6 @@ if(NOT THRESHER_SANITIZE)
 endif()
 
 # What NVRTC compiles for the peers on a GPU.
-thresher_embed(thresher_tools NAME PeerKernelSource TYPE gpu::KernelSource
-               HEADER bench/gpu_peer_kernels.hpp BASE ${PROJECT_SOURCE_DIR}
+thresher_embed(thresher_tools kPeerKernelSources BASE ${PROJECT_SOURCE_DIR}
                FILES ${PROJECT_SOURCE_DIR}/bench/gpu_peer_kernels.cuh
                      ${PROJECT_SOURCE_DIR}/bench/gpu_peer_args.hpp)

@@ -22,7 +22,6 @@
 #include "cpu/features.hpp"
 #include "referee/statistics/json.hpp"
 #include "tank/any_variant.hpp"
-#include "tank/panel/vote_file.hpp"
 #include "tank/season/baseline.hpp"
 
 namespace thresher::cli {

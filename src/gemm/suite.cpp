@@ -6,43 +6,31 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cerrno>
-#include <fstream>
-#include <system_error>
-
-#include "gemm/builtin_suites.hpp"
+#include "embedded_file.hpp"
+#include "gemm/toml_words.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher {
 namespace {
 
-// Reads one byte more than the parser takes, so that it can refuse what is too large, and no more,
-// so that an endless file ends.
-std::string read_start(const std::filesystem::path& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kSuiteBytesMax + 1, '\0');
-  // A directory opens but cannot be read.
-  if (!file.read(text.data(), static_cast<std::streamsize>(text.size())) && !file.eof()) {
-    const std::string reason = std::generic_category().message(errno);
-    throw Error(fmt::format("cannot read suite '{}': {}; suites that need no file: {}",
-                            path.string(), reason, fmt::join(builtin_suite_names(), ", ")));
+std::string read_file(const std::filesystem::path& path) {
+  try {
+    return read_start(path, "suite", kSuiteBytesMax);
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}; suites that need no file: {}", error.what(),
+                            fmt::join(builtin_suite_names(), ", ")));
   }
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  return text;
 }
 
 }  // namespace
 
 Suite load_suite_file(const std::filesystem::path& path) {
-  return parse_suite(read_start(path), path.string());
+  return parse_suite(read_file(path), path.string());
 }
 
 Suite load_suite(const std::string& name_or_path) {
-  for (int i = 0; i < kBuiltinSuiteCount; ++i) {
-    const BuiltinSuite& suite = kBuiltinSuites[i];
-    if (name_or_path == suite.name)
-      return parse_suite(suite.toml, fmt::format("{}.toml", suite.name));
+  if (const EmbeddedFile* suite = find_embedded(kSuiteFiles, name_or_path)) {
+    return parse_suite(suite->text, fmt::format("{}.toml", suite->name));
   }
   const std::filesystem::path path = name_or_path;
   if (path.extension() == ".toml") return load_suite_file(path);
@@ -52,7 +40,7 @@ Suite load_suite(const std::string& name_or_path) {
 
 std::vector<std::string> builtin_suite_names() {
   std::vector<std::string> names;
-  for (int i = 0; i < kBuiltinSuiteCount; ++i) names.emplace_back(kBuiltinSuites[i].name);
+  for (const EmbeddedFile& suite : kSuiteFiles) names.emplace_back(suite.name);
   return names;
 }
 

@@ -4,6 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <system_error>
+
+#include "thresher/error.hpp"
 
 namespace thresher {
 namespace {
@@ -11,6 +16,20 @@ namespace {
 constexpr std::size_t kNameBytesMax = 64;
 
 }  // namespace
+
+std::string read_start(const std::filesystem::path& path, std::string_view what,
+                       std::size_t bytes_max) {
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  std::string text(bytes_max + 1, '\0');
+  // A directory opens but cannot be read.
+  if (!file.read(text.data(), static_cast<std::streamsize>(text.size())) && !file.eof()) {
+    throw Error(fmt::format("cannot read {} '{}': {}", what, path.string(),
+                            std::generic_category().message(errno)));
+  }
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
+}
 
 std::string_view describe_type(const toml::node& node) {
   switch (node.type()) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,11 @@ namespace thresher {
 // toml++ 3.3 builds, searches and destroys the tables of dotted keys (a.b.c) recursively and
 // without a limit. So many dots are more prose than anybody reads, and few enough for the stack.
 inline constexpr std::size_t kDotCountMax = 4096;
+
+// The text of a file, or its first `bytes_max` + 1 bytes: enough for a parser to refuse what is too
+// large, and so an endless file ends. Throws Error: "cannot read <what> '<path>': <why>".
+std::string read_start(const std::filesystem::path& path, std::string_view what,
+                       std::size_t bytes_max);
 
 // "a table", "an integer" ...
 std::string_view describe_type(const toml::node& node);

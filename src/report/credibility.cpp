@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "report/sections.hpp"
+#include "report/season.hpp"
 #include "report/values.hpp"
 
 namespace thresher::report {
@@ -31,7 +31,7 @@ HtmlTable weight_table(const std::vector<const LedgerEntry*>& entries) {
   for (const LedgerEntry* entry : entries) {
     for (const auto& item : field(entry->data, "weights").items()) {
       const Json& score = field(field(entry->data, "scores"), item.key().c_str());
-      table.add_row({fmt::format("{}", round_of(*entry)), item.key(), number(item.value(), 3),
+      table.add_row({round_cell(*entry), item.key(), number(item.value(), 3),
                      number(field(score, "crps"), 3), number(field(score, "brier"), 3),
                      number(field(entry->data, "effective_judges"), 2),
                      source_badge(entry->source)});
@@ -63,10 +63,9 @@ void add_credibility(Page& page, const Season& season) {
   page.add_heading(3, "Credibility");
   page.add_chart(weight_chart(entries), "Credibility of each shark after each round");
   page.add_table(weight_table(entries));
-  page.add(element("p",
-                   "What a shark's vote weighs. Both scores are better when lower: CRPS for the "
-                   "forecast of the speedup, Brier for the chance that it works.",
-                   {{"class", "note"}}));
+  page.add_note(
+      "What a shark's vote weighs. Both scores are better when lower: CRPS for the "
+      "forecast of the speedup, Brier for the chance that it works.");
 }
 
 }  // namespace thresher::report

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each match: the speedup of every problem with its interval and the lines of the deal terms, the
-// instrument's own controls, every round, every sample.
+// instrument's own controls, the ratio of every process round, and every timed call.
 #include <fmt/format.h>
 
-#include "report/result.hpp"
-#include "report/samples.hpp"
-#include "report/sections.hpp"
+#include <cmath>
+
+#include "referee/statistics/json.hpp"
+#include "referee/statistics/round_values.hpp"
+#include "report/season.hpp"
 #include "report/values.hpp"
+#include "thresher/error.hpp"
 
 namespace thresher::report {
 namespace {
@@ -88,6 +91,96 @@ void add_estimate(Page& page, const Season& season, const Json& estimate) {
   page.add_paragraph(line);
 }
 
+// Rounds are numbered as in round_values(): complete ones only, from 1.
+void add_trace(Page& page, const MatchSamples& samples) {
+  const referee::RoundValues values = referee::round_values(samples);
+  if (values.round_count == 0) return;
+  std::vector<HtmlColumn> columns{{"Process round", true}};
+  Json groups = Json::array();
+  for (std::size_t i = 0; i < samples.problems.size(); ++i) {
+    columns.push_back({samples.problems[i], true});
+    groups.push_back({{"label", samples.problems[i]}, {"values", Json::array()}});
+  }
+  HtmlTable table("Speedup found by each process round", columns);
+  Json rounds = Json::array();
+  for (int round = 0; round < values.round_count; ++round) {
+    std::vector<Html> cells{fmt::format("{}", round + 1)};
+    rounds.push_back(round + 1);
+    for (std::size_t i = 0; i < samples.problems.size(); ++i) {
+      const double ratio = std::exp(values.problems[i].log_ratio[static_cast<std::size_t>(round)]);
+      cells.push_back(speedup(std::optional(ratio)));
+      groups[i]["values"].push_back(ratio);
+    }
+    table.add_row(cells);
+  }
+  page.add_chart({{"type", "lines"},
+                  {"x", std::move(rounds)},
+                  {"x_title", "process round"},
+                  {"y_title", "speedup"},
+                  {"groups", std::move(groups)}},
+                 "Speedup of each problem in each process round");
+  page.add_table(table);
+}
+
+struct Times {
+  std::vector<std::string> order;  // ABBA or BAAB
+  std::vector<double> a_ns;
+  std::vector<double> b_ns;
+};
+
+void add_times(HtmlTable& table, const std::vector<std::string>& first_cells,
+               const std::vector<std::string>& problems, const std::vector<Block>& blocks) {
+  std::vector<Times> by_problem(problems.size());
+  for (const Block& block : blocks) {
+    Times& times = by_problem[static_cast<std::size_t>(block.problem_index)];
+    times.order.push_back(block.first_arm_a ? "ABBA" : "BAAB");
+    times.a_ns.insert(times.a_ns.end(), std::begin(block.a_ns), std::end(block.a_ns));
+    times.b_ns.insert(times.b_ns.end(), std::begin(block.b_ns), std::end(block.b_ns));
+  }
+  for (std::size_t i = 0; i < problems.size(); ++i) {
+    if (by_problem[i].order.empty()) continue;
+    std::vector<Html> cells(first_cells.begin(), first_cells.end());
+    cells.insert(cells.end(), {problems[i], fmt::format("{}", fmt::join(by_problem[i].order, " ")),
+                               fmt::format("{}", fmt::join(by_problem[i].a_ns, " ")),
+                               fmt::format("{}", fmt::join(by_problem[i].b_ns, " "))});
+    table.add_row(cells);
+  }
+}
+
+HtmlTable sample_table(const MatchSamples& samples) {
+  HtmlTable table(
+      "Every timed call, in nanoseconds. A is the champion; B the challenger, the "
+      "champion's copy (same) or the delayed champion (slowed)",
+      {{"Round", true},
+       {"Series"},
+       {"Problem"},
+       {"Order", false, true},
+       {"A (ns)", false, true},
+       {"B (ns)", false, true}});
+  for (std::size_t i = 0; i < samples.rounds.size(); ++i) {
+    const RoundSamples& round = samples.rounds[i];
+    const std::string number = fmt::format("{}", i + 1);
+    add_times(table, {number, "match"}, samples.problems, round.match);
+    add_times(table, {number, "same"}, samples.problems, round.same);
+    add_times(table, {number, "slowed"}, samples.problems, round.slowed);
+  }
+  return table;
+}
+
+// Of a `match` entry. Adds nothing where it has no rounds; samples that cannot be read are said to
+// be so on the page.
+void add_samples(Page& page, const LedgerEntry& match) {
+  if (!field(field(match.data, "samples"), "rounds").is_array()) return;
+  try {
+    const auto samples = match.data.at("samples").get<MatchSamples>();
+    if (samples.rounds.empty()) return;
+    add_trace(page, samples);
+    page.add_details("Raw samples", sample_table(samples).html());
+  } catch (const Error& error) {
+    page.add_paragraph(badge("samples unreadable", "bad") + " " + error.what());
+  }
+}
+
 void add_match(Page& page, const Season& season, const LedgerEntry& match) {
   const Json& data = match.data;
   const Json& verdict = field(data, "verdict");
@@ -103,11 +196,9 @@ void add_match(Page& page, const Season& season, const LedgerEntry& match) {
         fmt::format("It never came to a time; check: {}.", text_of(verdict, "check")));
   }
   add_samples(page, match);
-  page.add(element("p",
-                   fmt::format("Pitch {}, ledger entry {}, suite {}, seed {}, {} s.",
-                               text_of(data, "pitch"), match.id, text_of(data, "suite"),
-                               text_of(data, "seed"), text_of(data, "seconds")),
-                   {{"class", "note"}}));
+  page.add_note(fmt::format("Pitch {}, ledger entry {}, suite {}, seed {}, {} s.",
+                            text_of(data, "pitch"), match.id, text_of(data, "suite"),
+                            text_of(data, "seed"), text_of(data, "seconds")));
 }
 
 }  // namespace

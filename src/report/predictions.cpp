@@ -5,8 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include "report/result.hpp"
-#include "report/sections.hpp"
+#include "report/season.hpp"
 #include "report/values.hpp"
 
 namespace thresher::report {

@@ -5,11 +5,9 @@
 
 #include <string_view>
 
-#include "assert.hpp"
+#include "embedded_file.hpp"
 #include "report/page.hpp"
-#include "report/page_files.hpp"
 #include "report/season.hpp"
-#include "report/sections.hpp"
 #include "report/values.hpp"
 
 namespace thresher {
@@ -25,13 +23,7 @@ constexpr const char* kHead =
     "style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n"
     "<link rel=\"icon\" href=\"data:,\">\n";
 
-Html page_file(std::string_view name) {
-  for (int i = 0; i < kPageFileCount; ++i) {
-    if (kPageFiles[i].name == name) return Html::markup(kPageFiles[i].text);
-  }
-  THRESHER_ASSERT(false);
-  return {};
-}
+Html page_file(std::string_view name) { return Html::markup(embedded_text(kPageFiles, name)); }
 
 void add_audit(Page& page, const Ledger& ledger, const LedgerAudit& audit) {
   Html line = audit.ok
@@ -44,18 +36,14 @@ void add_audit(Page& page, const Ledger& ledger, const LedgerAudit& audit) {
            "\n");
   const std::vector<LedgerEntry> entries = ledger.entries();
   if (entries.empty()) return;
-  page.add(element("p",
-                   fmt::format("Last entry {} (UTC), hash ", entries.back().time_utc) +
-                       element("code", entries.back().hash),
-                   {{"class", "note"}}));
+  page.add_note(fmt::format("Last entry {} (UTC), hash ", entries.back().time_utc) +
+                element("code", entries.back().hash));
 }
 
 // What the word `reported` means must be said where it is first seen.
 void add_legend(Page& page) {
-  page.add(element("p",
-                   source_badge("measured") + " was timed by the referee of this ledger. " +
-                       source_badge("reported") + " is somebody else's word, imported as it stood.",
-                   {{"class", "note"}}));
+  page.add_note(source_badge("measured") + " was timed by the referee of this ledger. " +
+                source_badge("reported") + " is somebody else's word, imported as it stood.");
 }
 
 void add_season(Page& page, const Season& season, std::size_t index) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "report/result.hpp"
-#include "report/sections.hpp"
+#include "report/season.hpp"
 #include "report/values.hpp"
 
 namespace thresher::report {
@@ -80,11 +79,9 @@ void add_scoreboard(Page& page, const Season& season) {
   HtmlTable table = scoreboard_table();
   for (const int round : season.rounds()) add_round(table, season, round);
   page.add_table(table, "No round has been played.");
-  page.add(
-      element("p",
-              "Above 1 is faster than the champion. Brackets hold a claim's own range, or a "
-              "measurement's 95 % interval. A control is a losing pitch that was built anyway.",
-              {{"class", "note"}}));
+  page.add_note(
+      "Above 1 is faster than the champion. Brackets hold a claim's own range, or a "
+      "measurement's 95 % interval. A control is a losing pitch that was built anyway.");
 }
 
 }  // namespace thresher::report

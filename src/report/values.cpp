@@ -31,13 +31,6 @@ std::optional<double> exp_of(const Json& logarithm) {
 
 }  // namespace
 
-const Json& field(const Json& object, const char* name) {
-  static const Json kNull;
-  if (!object.is_object()) return kNull;
-  const auto found = object.find(name);
-  return found == object.end() ? kNull : *found;
-}
-
 std::string text_of(const Json& value) {
   if (value.is_null()) return "";
   if (value.is_string()) return value.get<std::string>();
@@ -60,6 +53,8 @@ int round_of(const LedgerEntry& entry) {
   const std::optional<double> number = number_of(field(entry.data, "round"));
   return number && *number >= 0 && *number <= kRoundMax ? static_cast<int>(*number) : 0;
 }
+
+Html round_cell(const LedgerEntry& entry) { return fmt::format("{}", round_of(entry)); }
 
 std::optional<double> Ratio::middle() const {
   if (value) return value;
@@ -114,6 +109,21 @@ Html verdict_badge(const std::string& kind) {
 
 Html source_badge(const std::string& source) {
   return badge(source, source == "measured" ? "measured" : "reported");
+}
+
+Html result_of(const LedgerEntry* verdict) {
+  if (verdict == nullptr) return "not built";
+  const Json& estimate = field(verdict->data, "speedup");
+  const Ratio ratio = ratio_of(estimate);
+  if (!ratio.is_known()) return "no time";
+  if (is_measured(*verdict)) return speedup(ratio);
+  Html result = speedup(ratio.middle()) + " " + source_badge(verdict->source);
+  // What was reported has a range at best, and no brackets: those mean a confidence interval.
+  if (ratio.low && ratio.high) {
+    result += element("div", speedup(ratio.low) + " to " + speedup(ratio.high) + " " +
+                                 text_of(estimate, "range"));
+  }
+  return result;
 }
 
 }  // namespace thresher::report

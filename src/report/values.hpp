@@ -9,19 +9,18 @@
 #include <optional>
 #include <string>
 
-#include "report/html.hpp"
+#include "report/page.hpp"
 #include "tank/ledger/ledger.hpp"
 
 namespace thresher::report {
 
-// Null where there is no such field.
-const nlohmann::json& field(const nlohmann::json& object, const char* name);
 // The text itself; other values as JSON writes them; nothing for null.
 std::string text_of(const nlohmann::json& value);
 std::string text_of(const nlohmann::json& object, const char* name);
 // The ledger writes the open end of an interval as "inf".
 std::optional<double> number_of(const nlohmann::json& value);
 int round_of(const LedgerEntry& entry);  // 0 where it says none
+Html round_cell(const LedgerEntry& entry);
 
 // A speedup with its interval, of a claim, a forecast or a measurement. The value may be missing.
 struct Ratio {
@@ -46,5 +45,12 @@ Html speedup(const Ratio& ratio);           // 1.234x [1.200, 1.270], or 1.200x 
 Html verdict_badge(const std::string& kind);
 Html source_badge(const std::string& source);
 Html badge(const std::string& word, const std::string& css_class);
+
+inline bool is_measured(const LedgerEntry& entry) { return entry.source == "measured"; }
+
+// What came of a pitch, of a `verdict` entry or of none: "1.234x [1.200, 1.270]"; "0.737x reported,
+// 0.684x to 0.805x over problems"; "no time". A number that we did not measure says so wherever it
+// stands.
+Html result_of(const LedgerEntry* verdict);
 
 }  // namespace thresher::report

@@ -25,15 +25,9 @@ std::optional<std::string_view> included_name(std::string_view line) {
   return line.substr(0, end);
 }
 
-const KernelSource* find(std::span<const KernelSource> table, std::string_view name) {
-  const auto found = std::find_if(table.begin(), table.end(),
-                                  [&](const KernelSource& source) { return source.name == name; });
-  return found == table.end() ? nullptr : &*found;
-}
-
 }  // namespace
 
-std::vector<NamedSource> headers_of(std::string_view source, std::span<const KernelSource> table) {
+std::vector<NamedSource> headers_of(std::string_view source, EmbeddedFiles table) {
   std::vector<NamedSource> headers;
   const auto collect = [&](const auto& self, std::string_view text) -> void {
     while (!text.empty()) {
@@ -43,9 +37,9 @@ std::vector<NamedSource> headers_of(std::string_view source, std::span<const Ker
       if (!name.has_value()) continue;
       const bool known = std::any_of(headers.begin(), headers.end(),
                                      [&](const NamedSource& one) { return one.name == *name; });
-      const KernelSource* header = known ? nullptr : find(table, *name);
+      const EmbeddedFile* header = known ? nullptr : find_embedded(table, *name);
       if (header == nullptr) continue;
-      headers.push_back({.name = std::string(*name), .text = header->text});
+      headers.push_back({.name = std::string(*name), .text = std::string(header->text)});
       self(self, header->text);
     }
   };

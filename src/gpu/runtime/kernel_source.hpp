@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device sources that travel inside the binary, and which of them a kernel needs.
-//
-// cmake/embed_files.cmake writes the table and calls a file as an #include does: "gpu/hw/hw.cuh".
+// Which of the device sources that travel inside the binary a kernel needs.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace thresher {
-namespace gpu {
+#include "embedded_file.hpp"
 
-struct KernelSource {
-  const char* name;
-  const char* text;
-};
+namespace thresher::gpu {
 
 // A header under the name that an #include gives it.
 struct NamedSource {
@@ -29,18 +22,6 @@ struct NamedSource {
 // they are met. Conditions are not looked at, and names that `table` does not have are left out: a
 // compiler that really needs one says so itself. Handing over no more than this keeps the cached
 // kernels valid when an unrelated file changes.
-std::vector<NamedSource> headers_of(std::string_view source, std::span<const KernelSource> table);
+std::vector<NamedSource> headers_of(std::string_view source, EmbeddedFiles table);
 
-}  // namespace gpu
-
-extern const gpu::KernelSource kKernelSources[];
-extern const int kKernelSourceCount;
-
-namespace gpu {
-
-inline std::span<const KernelSource> kernel_sources() {
-  return {kKernelSources, static_cast<std::size_t>(kKernelSourceCount)};
-}
-
-}  // namespace gpu
-}  // namespace thresher
+}  // namespace thresher::gpu

@@ -160,7 +160,7 @@ double measure_gop_per_s(const Lane& lane, Kernel kernel, double seconds) {
 CompileRequest ceilings_request(const std::string& architecture) {
   return {.name = "ceilings.cu",
           .source = kSource,
-          .headers = headers_of(kSource, kernel_sources()),
+          .headers = headers_of(kSource, kKernelSources),
           .architecture = architecture};
 }
 

@@ -93,7 +93,7 @@ class KernelMaker {
     const Compilation compilation =
         gpu_.compile({.name = report.name + ".cu",
                       .source = source,
-                      .headers = headers_of(source, kernel_sources()),
+                      .headers = headers_of(source, kKernelSources),
                       .architecture = gpu_.device.properties().architecture()});
     for (const KernelResources& one : compilation.kernels) {
       report.register_count = one.register_count;

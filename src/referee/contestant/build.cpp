@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "embedded_file.hpp"
 #include "referee/contestant/build_gpu.hpp"
 #include "referee/contestant/compile_step.hpp"
-#include "referee/contestant/contestant_header.hpp"
 #include "referee/sandbox/scratch.hpp"
 #include "thresher/error.hpp"
 
@@ -19,11 +19,12 @@ namespace {
 namespace fs = std::filesystem;
 
 void write_header(const fs::path& folder) {
-  const fs::path path = folder / "thresher" / "contestant.h";
+  constexpr std::string_view kHeader = "thresher/contestant.h";
+  const fs::path path = folder / kHeader;
   std::error_code ignored;  // the stream below fails if the folder is missing
   fs::create_directories(path.parent_path(), ignored);
   std::ofstream stream(path, std::ios::binary);
-  if (!(stream << kContestantHeaders[0].text) || !stream.flush()) {
+  if (!(stream << embedded_text(kContestantHeaders, kHeader)) || !stream.flush()) {
     throw Error(fmt::format("cannot write {}", path.string()));
   }
 }

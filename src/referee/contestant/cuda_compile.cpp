@@ -7,13 +7,15 @@
 #include <fstream>
 #include <iterator>
 
-#include "referee/contestant/contestant_header.hpp"
+#include "embedded_file.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::referee {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::string_view kHeader = "thresher/contestant.cuh";
 
 std::string read_text(const fs::path& path) {
   std::ifstream stream(path, std::ios::binary);
@@ -67,7 +69,8 @@ gpu::CompileRequest contestant_request(const fs::path& source, const fs::path& o
   gpu::CompileRequest request{
       .name = source.filename().string(),
       .source = read_text(source),
-      .headers = {{.name = "thresher/contestant.cuh", .text = kContestantHeaders[1].text}},
+      .headers = {{.name = std::string(kHeader),
+                   .text = std::string(embedded_text(kContestantHeaders, kHeader))}},
       .options = {"-std=c++20", "-I" + origin.string()},
       .architecture = architecture};
   const fs::path headers = cuda_headers(compiler);

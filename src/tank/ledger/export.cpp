@@ -25,7 +25,7 @@ constexpr double kNsPerMs = 1e6;
 constexpr double kUsPerMs = 1e3;
 
 // What T4 wants to know of a `match` entry.
-struct PlayedMatch {
+struct T4Match {
   const LedgerEntry& entry;
   std::string challenger;
   std::string suite;
@@ -33,25 +33,25 @@ struct PlayedMatch {
   Verdict verdict;
 };
 
-const Json& field(const LedgerEntry& entry, const char* name) {
+const Json& needed(const LedgerEntry& entry, const char* name) {
   const auto found = entry.data.find(name);
   if (found == entry.data.end()) throw Error(fmt::format("{}: missing", name));
   return *found;
 }
 
-std::string text_field(const LedgerEntry& entry, const char* name) {
-  const Json& value = field(entry, name);
+std::string needed_text(const LedgerEntry& entry, const char* name) {
+  const Json& value = needed(entry, name);
   if (!value.is_string()) throw Error(fmt::format("{}: expected text", name));
   return value.get<std::string>();
 }
 
-PlayedMatch match_of(const LedgerEntry& entry) {
+T4Match match_of(const LedgerEntry& entry) {
   try {
     return {.entry = entry,
-            .challenger = text_field(entry, "challenger"),
-            .suite = text_field(entry, "suite"),
-            .samples = field(entry, "samples").get<MatchSamples>(),
-            .verdict = field(entry, "verdict").get<Verdict>()};
+            .challenger = needed_text(entry, "challenger"),
+            .suite = needed_text(entry, "suite"),
+            .samples = needed(entry, "samples").get<MatchSamples>(),
+            .verdict = needed(entry, "verdict").get<Verdict>()};
   } catch (const Error& error) {
     throw Error(fmt::format("entry {}: {}", entry.id, error.what()));
   }
@@ -75,7 +75,7 @@ OrderedJson knob_value(std::string_view text) {
 
 // "cpu_avx2:decode=direct,stages=4" as {contestant, suite, problem, decode, stages}. The name is
 // taken apart as text, because the variant may be one that this thresher does not know.
-OrderedJson configuration_of(const PlayedMatch& match, const std::string& problem) {
+OrderedJson configuration_of(const T4Match& match, const std::string& problem) {
   std::string_view rest = match.challenger;
   OrderedJson configuration = {{"contestant", take_until(':', rest)}, {"suite", match.suite}};
   if (!problem.empty()) configuration["problem"] = problem;
@@ -127,7 +127,7 @@ void add_measurement(OrderedJson& list, const char* name, OrderedJson value,
   list.push_back({{"name", name}, {"value", std::move(value)}, {"unit", unit}});
 }
 
-OrderedJson measurements_of(const PlayedMatch& match, const std::string& problem,
+OrderedJson measurements_of(const T4Match& match, const std::string& problem,
                             const std::vector<double>& runtimes) {
   OrderedJson list = OrderedJson::array();
   const ProblemEstimate* estimate = find_estimate(match.verdict, problem);
@@ -148,7 +148,7 @@ OrderedJson measurements_of(const PlayedMatch& match, const std::string& problem
   return list;
 }
 
-OrderedJson result_of(const PlayedMatch& match, const std::string& problem) {
+OrderedJson result_of(const T4Match& match, const std::string& problem) {
   const std::vector<double> runtimes = runtimes_ms(match.samples, problem);
   const bool was_timed = !runtimes.empty() || find_estimate(match.verdict, problem) != nullptr;
   const std::string_view invalidity = invalidity_of(match.verdict, was_timed);
@@ -161,7 +161,7 @@ OrderedJson result_of(const PlayedMatch& match, const std::string& problem) {
           {"measurements", measurements_of(match, problem, runtimes)}};
 }
 
-std::vector<std::string> problems_of(const PlayedMatch& match) {
+std::vector<std::string> problems_of(const T4Match& match) {
   std::vector<std::string> problems = match.samples.problems;
   if (problems.empty() && match.verdict.estimate) {
     for (const ProblemEstimate& estimate : match.verdict.estimate->problems) {
@@ -195,7 +195,7 @@ OrderedJson to_t4(const std::vector<LedgerEntry>& entries) {
   OrderedJson results = OrderedJson::array();
   for (const LedgerEntry& entry : entries) {
     if (entry.kind != "match") continue;
-    const PlayedMatch match = match_of(entry);
+    const T4Match match = match_of(entry);
     for (const std::string& problem : problems_of(match)) {
       results.push_back(result_of(match, problem));
     }

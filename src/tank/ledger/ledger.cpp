@@ -126,6 +126,24 @@ std::string fault_of(const Statement& row, const LedgerEntry& head, const Ledger
 
 }  // namespace
 
+const nlohmann::json& field(const Json& object, const char* name) {
+  static const Json kNull;
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  return found == object.end() ? kNull : *found;
+}
+
+std::string text_field(const Json& object, const char* name) {
+  const Json& value = field(object, name);
+  return value.is_string() ? value.get<std::string>() : "";
+}
+
+std::optional<double> number_field(const Json& object, const char* name) {
+  const Json& value = field(object, name);
+  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+
+bool flag_field(const Json& object, const char* name) { return field(object, name) == true; }
+
 std::string entry_hash(const LedgerEntry& entry) { return hash_of(entry, canonical(entry.data)); }
 
 struct Ledger::State {

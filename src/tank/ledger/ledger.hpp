@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,13 @@ class Ledger {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// Fields of an entry's data. Ledgers may come from elsewhere, so nothing is taken for granted: what
+// is not there, or is of another type, reads as null, as no text, as no number, as false.
+const nlohmann::json& field(const nlohmann::json& object, const char* name);
+std::string text_field(const nlohmann::json& object, const char* name);
+std::optional<double> number_field(const nlohmann::json& object, const char* name);
+bool flag_field(const nlohmann::json& object, const char* name);
 
 // The hash of an entry: over previous hash, id, time, season, kind, source and canonical data.
 std::string entry_hash(const LedgerEntry& entry);

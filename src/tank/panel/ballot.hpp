@@ -2,6 +2,7 @@
 // What a shark says of a pitch: scores, a forecast that can be scored, a vote, a reason.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -20,6 +21,9 @@ struct Rubric {
 Rubric rubric_by_name(std::string_view name);
 std::vector<std::string> rubric_names();
 inline constexpr const char* kDefaultRubric = "round_2";
+
+// The 90 % quantile of a standard normal: half an 80 % interval in standard deviations.
+inline constexpr double kQuantile90 = 1.2815515655446004;
 
 struct Forecast {
   double p_works = 0.5;           // P(builds, is right, is accepted)
@@ -51,5 +55,12 @@ void to_json(nlohmann::json& json, const Ballot& ballot);
 void from_json(const nlohmann::json& json, Rubric& out);
 void from_json(const nlohmann::json& json, Forecast& out);
 void from_json(const nlohmann::json& json, Ballot& out);
+
+// Ballots from people and agents, as vote_file.cpp shows them: a TOML file per shark.
+// Scores are asked for on the dimensions of `rubric`. Throws Error with every fault on a line of
+// its own: "file:line:column: what is wrong".
+std::vector<Ballot> parse_votes(std::string_view toml, std::string_view source_name,
+                                const Rubric& rubric);
+std::vector<Ballot> load_votes(const std::filesystem::path& path, const Rubric& rubric);
 
 }  // namespace thresher

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collects the ballots of a round and seals them, before anything is built.
+// Collects the ballots of a round and seals them, before anything is built; then counts them.
 #pragma once
 
 #include <map>
@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "tank/panel/credibility.hpp"
 #include "tank/panel/shark.hpp"
-#include "tank/season/season_rules.hpp"
+#include "tank/season/season.hpp"
 
 namespace thresher {
 
@@ -40,5 +41,22 @@ class BallotBox {
   double pilot_seconds_ = 0;
   std::map<std::string, Verdict> pilots_;  // by both hashes: nobody pays twice for one answer
 };
+
+struct RankedPitch {
+  std::string pitch;
+  double score = 0;
+  double disagreement = 0;  // standard deviation of the sharks' scores
+};
+
+// Scores this close look alike on a scoreboard, so they are a tie.
+inline constexpr double kTie = 0.005;
+
+// From ballots to an order of pitches: scores weighted by the rubric, then by the sharks'
+// credibility. A tie goes to the lower risk, then to the lower complexity, then to the pitch the
+// sharks agree on more, then to the name, so that the order never depends on chance. Every pitch
+// that has a ballot is in it. A shark without a ballot on a pitch leaves its weight to the others.
+std::vector<RankedPitch> rank(const std::vector<Ballot>& ballots, const Rubric& rubric,
+                              const Credibilities& credibilities,
+                              const std::vector<Pitch>& pitches);
 
 }  // namespace thresher

@@ -7,12 +7,15 @@
 
 #include "assert.hpp"
 #include "referee/statistics/distributions.hpp"
+#include "tank/season/season_record.hpp"
 
 namespace thresher {
 namespace {
 
-// The 90 % quantile of a standard normal: half an 80 % interval in standard deviations.
-constexpr double kQuantile90 = 1.2815515655446004;
+using Json = nlohmann::json;
+
+// Half a 95 % interval in standard deviations.
+constexpr double kQuantile975 = 1.959963984540054;
 
 double mean_of(const std::vector<double>& values) {
   double sum = 0;
@@ -51,7 +54,69 @@ Credibilities normalised(Credibilities weights) {
   return weights;
 }
 
+// One shark's scores over the pitches of a round.
+struct Tally {
+  double crps = 0;
+  int crps_count = 0;
+  double brier = 0;
+  int brier_count = 0;
+
+  void add(const ForecastScore& score) {
+    if (score.crps) crps += *score.crps, ++crps_count;
+    if (score.brier) brier += *score.brier, ++brier_count;
+  }
+  Json json() const {
+    return {{"crps", crps_count > 0 ? Json(crps / crps_count) : Json()},
+            {"brier", brier_count > 0 ? Json(brier / brier_count) : Json()}};
+  }
+};
+
+std::vector<std::string> sharks_of(const SeasonRecord& record, const RoundRecord& round) {
+  std::set<std::string> names;
+  for (const auto& [shark, weight] : record.credibilities) names.insert(shark);
+  for (const Ballot& ballot : round.ballots) names.insert(ballot.shark);
+  return {names.begin(), names.end()};
+}
+
+// Errors of all sharks on every timed pitch that all of them have judged.
+std::map<std::string, std::vector<double>> forecast_errors(const SeasonRecord& record,
+                                                           const std::vector<std::string>& sharks) {
+  std::map<std::string, std::vector<double>> errors;
+  for (const auto& [number, round] : record.rounds) {
+    for (const PlayedMatch& match : round.matches) {
+      const Outcome outcome = outcome_of(match.verdict);
+      std::map<std::string, double> error;
+      for (const Ballot& ballot : round.ballots) {
+        if (ballot.pitch != match.pitch || !outcome.log_speedup) continue;
+        error[ballot.shark] = ballot.forecast.log_speedup_median - *outcome.log_speedup;
+      }
+      if (error.size() != sharks.size()) continue;
+      for (const auto& [shark, value] : error) errors[shark].push_back(value);
+    }
+  }
+  return errors;
+}
+
 }  // namespace
+
+double log_sd(const Estimate& speedup) {
+  return (std::log(speedup.high) - std::log(speedup.low)) / (2 * kQuantile975);
+}
+
+Outcome outcome_of(const Verdict& verdict) {
+  Outcome outcome;
+  if (verdict.kind != VerdictKind::kUnclear) {
+    outcome.works = verdict.kind == VerdictKind::kAccepted;
+  }
+  if (!verdict.estimate) return outcome;
+  const Estimate& speedup = verdict.estimate->speedup;
+  const double sd = log_sd(speedup);
+  // A single round leaves the interval open: nothing to score a size against.
+  if (!std::isfinite(sd) || !std::isfinite(std::log(speedup.value))) return outcome;
+  outcome.log_speedup = std::log(speedup.value);
+  outcome.log_speedup_sd = sd;
+  return outcome;
+}
 
 NormalForecast normal_forecast(const Forecast& forecast) {
   return {.mean = forecast.log_speedup_median,
@@ -143,6 +208,35 @@ std::optional<EffectiveJudges> effective_judges(
   const double n = static_cast<double>(errors.size());
   return EffectiveJudges{
       .value = n / (1 + (n - 1) * rho), .correlation = rho, .pitch_count = pitch_count};
+}
+
+nlohmann::json credibility_entry(const SeasonRecord& record, int number) {
+  const RoundRecord& round = record.rounds.at(number);
+  const std::vector<std::string> sharks = sharks_of(record, round);
+  const double eta = learning_rate(sharks.size());
+  Credibilities weights = credibilities_for(sharks, record.credibilities);
+  std::map<std::string, Tally> tallies;
+  for (const PlayedMatch& match : round.matches) {
+    const Outcome outcome = outcome_of(match.verdict);
+    std::map<std::string, double> loss;
+    for (const Ballot& ballot : round.ballots) {
+      if (ballot.pitch != match.pitch) continue;
+      const ForecastScore score = score_forecast(ballot.forecast, outcome);
+      if (!score.is_resolved()) continue;
+      tallies[ballot.shark].add(score);
+      loss[ballot.shark] = score.loss();
+    }
+    weights = updated(weights, loss, eta);
+  }
+  Json scores = Json::object();
+  for (const auto& [shark, tally] : tallies) scores[shark] = tally.json();
+  const auto errors = forecast_errors(record, sharks);
+  const std::optional<EffectiveJudges> judges = effective_judges(errors);
+  return {{"round", number},
+          {"weights", weights},
+          {"scores", std::move(scores)},
+          {"effective_judges", judges ? Json(judges->value) : Json()},
+          {"resolved_pitches", errors.empty() ? 0 : errors.begin()->second.size()}};
 }
 
 }  // namespace thresher

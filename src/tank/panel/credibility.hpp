@@ -15,6 +15,10 @@
 
 namespace thresher {
 
+struct Estimate;
+struct SeasonRecord;
+struct Verdict;
+
 // ln(speedup) as measured. Without a value (it did not build, was wrong, or hung) only p_works can
 // be scored; without `works` (unclear) only the size can.
 struct Outcome {
@@ -22,6 +26,11 @@ struct Outcome {
   std::optional<double> log_speedup;
   double log_speedup_sd = 0;
 };
+// What the forecasts about a match are compared with. Unclear verdicts do not say whether it works.
+Outcome outcome_of(const Verdict& verdict);
+
+// The standard deviation of ln(speedup) behind a 95 % interval; not finite where that is open.
+double log_sd(const Estimate& speedup);
 
 // A forecast's normal distribution: its median, and the width of its 80 % interval.
 struct NormalForecast {
@@ -78,5 +87,9 @@ inline constexpr std::size_t kPitchesForCorrelation = 3;
 // kPitchesForCorrelation pitches or two sharks: fewer say nothing.
 std::optional<EffectiveJudges> effective_judges(
     const std::map<std::string, std::vector<double>>& errors);
+
+// The data of the `credibility` entry of a round (docs/ledger.md). effective_judges is null while
+// too few pitches have resolved; `resolved_pitches` says how many have.
+nlohmann::json credibility_entry(const SeasonRecord& record, int round);
 
 }  // namespace thresher

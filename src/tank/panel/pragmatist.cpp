@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tank/panel/pragmatist.hpp"
+#include "tank/panel/shark.hpp"
 
 #include <fmt/format.h>
 
@@ -71,7 +71,7 @@ class Pragmatist {
                          to_string(contestant.kind));
     }
     const std::string& variant = contestant.variant;
-    const std::string why_not = first_refusal(variant);
+    const std::string why_not = first_refusal(variant, evidence_.suite, evidence_.machine);
     if (!why_not.empty()) {
       belief.p_right = 0;
       return fmt::format("it cannot run the suite: {}", why_not);
@@ -96,14 +96,6 @@ class Pragmatist {
            !evidence_.champion.variant.empty();
   }
 
-  std::string first_refusal(const std::string& variant) const {
-    for (const Problem& problem : evidence_.suite.problems) {
-      const Support support = variant_supports(variant, problem, evidence_.machine);
-      if (!support.ok) return fmt::format("problem '{}': {}", problem.name, support.why_not);
-    }
-    return {};
-  }
-
   // Of the problem that needs most.
   double workspace_mb(const std::string& variant) const {
     std::size_t bytes_max = 0;
@@ -117,6 +109,14 @@ class Pragmatist {
 };
 
 }  // namespace
+
+std::string first_refusal(const std::string& variant, const Suite& suite, const Machine& machine) {
+  for (const Problem& problem : suite.problems) {
+    const Support support = variant_supports(variant, problem, machine);
+    if (!support.ok) return fmt::format("problem '{}': {}", problem.name, support.why_not);
+  }
+  return {};
+}
 
 Shark pragmatist(PragmatistEvidence evidence) {
   return {"Pragmatist", [mind = Pragmatist(std::move(evidence))](const Pitch& pitch) {

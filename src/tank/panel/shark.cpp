@@ -9,7 +9,6 @@
 namespace thresher {
 namespace {
 
-constexpr double kQuantile90 = 1.2815515655446004;
 // Nobody is certain: a probability of 0 or 1 could never be mended by evidence.
 constexpr double kCertaintyMax = 0.98;
 

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shrinkage towards a base rate: the prior counts as a few claims, every past claim counts by how
 // much it resembles this one and by who measured it.
-#include "tank/panel/skeptic.hpp"
+#include "tank/panel/shark.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace thresher {
 namespace {
+
+using Json = nlohmann::json;
 
 // Before anything is known: claims deliver a quarter of what they promise, one in four is accepted.
 constexpr double kPriorClaims = 2;
@@ -91,7 +94,45 @@ Belief belief_on(const Pitch& pitch, const std::vector<PastClaim>& history) {
               pitch.claim.value, std::exp(log_speedup))};
 }
 
+std::optional<double> log_of_number(const Json& object, const char* name) {
+  const std::optional<double> value = number_field(object, name);
+  return value && *value > 0 ? std::optional(std::log(*value)) : std::nullopt;
+}
+
+// Of a speedup: its value, or the middle of its range where nobody said more.
+std::optional<double> log_of(const Json& speedup) {
+  const std::optional<double> value = log_of_number(speedup, "value");
+  const std::optional<double> low = log_of_number(speedup, "low");
+  const std::optional<double> high = log_of_number(speedup, "high");
+  if (value || !low || !high) return value;
+  return (*low + *high) / 2;
+}
+
 }  // namespace
+
+std::vector<PastClaim> past_claims(const Ledger& ledger) {
+  std::map<std::pair<std::string, std::string>, PastClaim> pitches;  // by season and name
+  std::vector<PastClaim> claims;
+  for (const LedgerEntry& entry : ledger.entries()) {
+    const Json& data = entry.data;
+    if (entry.kind == "pitch") {
+      const std::optional<double> log_claim = log_of(field(data, "claim"));
+      if (!log_claim) continue;
+      pitches[{entry.season, text_field(data, "name")}] = {.family = text_field(data, "family"),
+                                                           .author = text_field(data, "author"),
+                                                           .log_claim = *log_claim};
+    } else if (entry.kind == "verdict" && text_field(data, "kind") != "unclear") {
+      const auto pitch = pitches.find({entry.season, text_field(data, "pitch")});
+      if (pitch == pitches.end()) continue;
+      PastClaim claim = pitch->second;
+      claim.worked = text_field(data, "kind") == "accepted";
+      claim.log_speedup = log_of(field(data, "speedup"));
+      claim.reported = entry.source == "reported";
+      claims.push_back(std::move(claim));
+    }
+  }
+  return claims;
+}
 
 Shark skeptic(std::vector<PastClaim> history, const DealTerms& terms) {
   return {"Skeptic", [history = std::move(history), terms](const Pitch& pitch) {

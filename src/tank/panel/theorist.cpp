@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tank/panel/theorist.hpp"
+#include "tank/panel/shark.hpp"
 
 #include <fmt/format.h>
 

@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tank/panel/vote_file.hpp"
-
+// Ballots from people and agents: a TOML file per shark.
+//
+//   shark = "Ada"
+//   [[ballot]]
+//   pitch = "pipeline_stages"
+//   vote = true                    # at most one: the pick of this shark
+//   p_works = 0.3                  # that it builds, is right and is accepted
+//   speedup = 1.05                 # the median, then the 10 % and the 90 % quantile
+//   speedup_low = 0.9
+//   speedup_high = 1.2
+//   reason = "decoding hides behind the multiplications already"
+//   scores = { speedup = 3, evidence = 4, feasibility = 9, risk = 6 }
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <array>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <set>
 
+#include "tank/panel/ballot.hpp"
 #include "tank/pitch/toml_reader.hpp"
-#include "thresher/error.hpp"
 
 namespace thresher {
 namespace {
@@ -27,41 +34,35 @@ constexpr std::array<std::string_view, 8> kBallotKeys = {
 class VoteReader {
  public:
   VoteReader(std::string_view source_name, const Rubric& rubric)
-      : reader_(source_name), rubric_(rubric) {}
+      : toml_(source_name), rubric_(rubric) {}
 
   std::vector<Ballot> read(std::string_view text) {
     std::vector<Ballot> ballots;
-    if (const std::optional<toml::table> root = reader_.parse(text, kVoteBytesMax)) {
+    if (const std::optional<toml::table> root = toml_.parse(text, kVoteBytesMax)) {
       ballots = read_file(*root);
     }
-    if (!reader_.ok()) throw Error(fmt::format("{}", fmt::join(reader_.faults(), "\n")));
+    toml_.throw_faults();
     return ballots;
   }
 
  private:
   std::vector<Ballot> read_file(const toml::table& root) {
-    reader_.check_keys(root, kFileKeys, "a vote file");
+    toml_.check_keys(root, kFileKeys, "a vote file");
     const std::string shark = read_name(root, "shark", "who votes");
-    const toml::node* list = root.get("ballot");
-    if (list == nullptr || !list->is_array_of_tables()) {
-      reader_.note(list == nullptr ? static_cast<const toml::node&>(root) : *list,
-                   "the file has no [[ballot]] tables");
-      return {};
-    }
     std::vector<Ballot> ballots;
-    for (const toml::node& node : *list->as_array()) {
-      ballots.push_back(read_ballot(*node.as_table()));
+    for (const toml::table* table : toml_.read_tables(root, "ballot")) {
+      ballots.push_back(read_ballot(*table));
       ballots.back().shark = shark;
     }
     return ballots;
   }
 
   Ballot read_ballot(const toml::table& table) {
-    reader_.check_keys(table, kBallotKeys, "a ballot");
+    toml_.check_keys(table, kBallotKeys, "a ballot");
     Ballot ballot;
     ballot.pitch = read_name(table, "pitch", "which pitch this ballot is about");
     if (!pitches_.insert(ballot.pitch).second) {
-      reader_.note(table, fmt::format("a second ballot on {}", quote_value(ballot.pitch)));
+      toml_.note(table, fmt::format("a second ballot on {}", quote_value(ballot.pitch)));
     }
     ballot.vote = read_vote(table);
     ballot.reason = read_reason(table);
@@ -71,11 +72,11 @@ class VoteReader {
   }
 
   std::string read_name(const toml::table& table, std::string_view key, std::string_view meaning) {
-    const std::optional<std::string> name = reader_.read_line(table, key);
+    const std::optional<std::string> name = toml_.read_line(table, key);
     if (!table.contains(key)) {
-      reader_.note(table, fmt::format("{} is missing: {}", key, meaning));
+      toml_.note(table, fmt::format("{} is missing: {}", key, meaning));
     } else if (name && !is_name(*name)) {
-      reader_.note(*table.get(key), fmt::format("{} is not a name", quote_value(*name)));
+      toml_.note(*table.get(key), fmt::format("{} is not a name", quote_value(*name)));
     }
     return name.value_or("");
   }
@@ -84,20 +85,19 @@ class VoteReader {
     const toml::node* node = table.get("vote");
     if (node == nullptr) return false;
     if (!node->is_boolean()) {
-      reader_.note(*node,
-                   fmt::format("vote is {}; true or false is allowed", describe_type(*node)));
+      toml_.note(*node, fmt::format("vote is {}; true or false is allowed", describe_type(*node)));
       return false;
     }
     const bool vote = node->as_boolean()->get();
-    if (vote && has_voted_) reader_.note(*node, "a second vote; a shark has one in a round");
+    if (vote && has_voted_) toml_.note(*node, "a second vote; a shark has one in a round");
     has_voted_ = has_voted_ || vote;
     return vote;
   }
 
   std::string read_reason(const toml::table& table) {
-    const std::optional<std::string> reason = reader_.read_line(table, "reason");
+    const std::optional<std::string> reason = toml_.read_line(table, "reason");
     if (!table.contains("reason") || (reason && reason->empty())) {
-      reader_.note(table, "reason is missing: one sentence that says why");
+      toml_.note(table, "reason is missing: one sentence that says why");
     }
     return reason.value_or("");
   }
@@ -108,10 +108,10 @@ class VoteReader {
     const double low = read_number(table, "speedup_low", 1 / kSpeedupMax, kSpeedupMax);
     const double high = read_number(table, "speedup_high", 1 / kSpeedupMax, kSpeedupMax);
     // Who is certain has an interval without width, which no measurement could hit.
-    if (reader_.ok() && !(low <= median && median <= high && low < high)) {
-      reader_.note(*table.get("speedup"),
-                   fmt::format("speedup_low = {}, speedup = {}, speedup_high = {} are not in order",
-                               low, median, high));
+    if (toml_.ok() && !(low <= median && median <= high && low < high)) {
+      toml_.note(*table.get("speedup"),
+                 fmt::format("speedup_low = {}, speedup = {}, speedup_high = {} are not in order",
+                             low, median, high));
     }
     return {.p_works = p_works,
             .log_speedup_median = std::log(median),
@@ -123,13 +123,13 @@ class VoteReader {
     std::map<std::string, double> scores;
     const toml::node* node = table.get("scores");
     if (node == nullptr || !node->is_table()) {
-      reader_.note(node == nullptr ? static_cast<const toml::node&>(table) : *node,
-                   "scores is missing: a table of points from 0 to 10");
+      toml_.note(node == nullptr ? static_cast<const toml::node&>(table) : *node,
+                 "scores is missing: a table of points from 0 to 10");
       return scores;
     }
     std::vector<std::string_view> dimensions;
     for (const auto& [dimension, weight] : rubric_.weights) dimensions.push_back(dimension);
-    reader_.check_keys(*node->as_table(), dimensions, fmt::format("rubric {}", rubric_.name));
+    toml_.check_keys(*node->as_table(), dimensions, fmt::format("rubric {}", rubric_.name));
     for (const std::string_view dimension : dimensions) {
       scores.emplace(dimension, read_number(*node->as_table(), dimension, 0, kScoreMax));
     }
@@ -140,18 +140,18 @@ class VoteReader {
   double read_number(const toml::table& table, std::string_view key, double low, double high) {
     const toml::node* node = table.get(key);
     if (node == nullptr) {
-      reader_.note(table, fmt::format("{} is missing: a number from {} to {}", key, low, high));
+      toml_.note(table, fmt::format("{} is missing: a number from {} to {}", key, low, high));
       return 1;
     }
     const std::optional<double> value = node->value<double>();
     if (!node->is_number() || !(*value >= low && *value <= high)) {
-      reader_.note(*node, fmt::format("{} is not a number from {} to {}", key, low, high));
+      toml_.note(*node, fmt::format("{} is not a number from {} to {}", key, low, high));
       return 1;
     }
     return *value;
   }
 
-  TomlReader reader_;
+  TomlReader toml_;
   const Rubric& rubric_;
   std::set<std::string> pitches_;
   bool has_voted_ = false;
@@ -165,10 +165,7 @@ std::vector<Ballot> parse_votes(std::string_view toml, std::string_view source_n
 }
 
 std::vector<Ballot> load_votes(const std::filesystem::path& path, const Rubric& rubric) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file) throw Error(fmt::format("cannot read votes '{}'", path.string()));
-  return parse_votes(text, path.string(), rubric);
+  return parse_votes(read_start(path, "votes", kVoteBytesMax), path.string(), rubric);
 }
 
 }  // namespace thresher

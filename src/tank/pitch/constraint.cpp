@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is vetoed, by what, and for how long. tank/pitch/constraint_parser.cpp reads constraint
-// files, tank/pitch/lesson.cpp those in the ledger.
+// Who is vetoed, by what, and for how long; and constraints that a tournament learns: out of a lost
+// match, into the ledger, and back. tank/pitch/constraint_parser.cpp reads constraint files.
 #include "tank/pitch/constraint.hpp"
 
 #include <fmt/format.h>
@@ -12,6 +12,7 @@
 
 #include "tank/any_variant.hpp"
 #include "tank/pitch/knob_condition.hpp"
+#include "thresher/error.hpp"
 
 namespace thresher {
 namespace {
@@ -20,6 +21,7 @@ namespace {
 constexpr std::array<std::string_view, 3> kKindWords = {"hardware", "rule", "regression"};
 constexpr std::array<std::string_view, 3> kSides = {"_rows", "_columns", "_depth"};
 
+using Json = nlohmann::json;
 using Knobs = std::map<std::string, std::string>;
 
 // tile = 64x128 also as tile_rows = 64 and tile_columns = 128.
@@ -93,6 +95,35 @@ std::string what_met(const Constraint& constraint, const Pitch& pitch) {
   return fmt::to_string(fmt::join(parts, ", "));
 }
 
+std::string needed_text(const Json& data, const char* name) {
+  const Json& value = field(data, name);
+  if (!value.is_string()) throw Error(fmt::format("{}: no text", name));
+  return value.get<std::string>();
+}
+
+ConstraintKind kind_from(const std::string& word) {
+  for (const ConstraintKind kind :
+       {ConstraintKind::kHardware, ConstraintKind::kRule, ConstraintKind::kRegression}) {
+    if (word == to_string(kind)) return kind;
+  }
+  throw Error(fmt::format("kind: {:?} is none of hardware, rule, regression", word));
+}
+
+void read_predicate(const Json& data, Constraint& constraint) {
+  const Json& predicate = field(data, "predicate");
+  if (!predicate.is_object()) throw Error("predicate: no object");
+  constraint.backend = needed_text(predicate, "backend");
+  constraint.family = needed_text(predicate, "family");
+  const Json& knobs = field(predicate, "knobs");
+  if (!knobs.is_object()) throw Error("predicate.knobs: no object");
+  for (const auto& [knob, value] : knobs.items()) {
+    const std::string condition = needed_text(knobs, knob.c_str());
+    const std::string fault = fault_of_condition(condition);
+    if (!fault.empty()) throw Error(fmt::format("predicate.knobs.{}: {}", knob, fault));
+    constraint.knobs.emplace(knob, condition);
+  }
+}
+
 }  // namespace
 
 std::string_view to_string(ConstraintKind kind) {
@@ -140,6 +171,62 @@ std::string describe_predicate(const Constraint& constraint) {
   if (!constraint.family.empty()) parts.push_back("family " + constraint.family);
   for (const auto& [knob, condition] : constraint.knobs) parts.push_back(knob + " " + condition);
   return fmt::to_string(fmt::join(parts, ", "));
+}
+
+std::optional<Constraint> lesson_of(const Pitch& pitch, const Loss& loss) {
+  Constraint lesson{
+      .id = fmt::format("{}_round{}_{}", loss.season, loss.round, pitch.name),
+      .kind = ConstraintKind::kRegression,
+      .claim = fmt::format("{} lost in round {}: {}.", pitch.name, loss.round, loss.reason),
+      .backend = pitch.backend,
+      .origin = fmt::format("ledger entry {}, season {}", loss.verdict_entry, loss.season),
+      .scope = loss.suite,
+      .expires = std::string(kExpiresWithChampion),
+      .champion_hash = loss.champion_hash,
+      .season = loss.season};
+  for (const auto& [knob, value] : own_knobs(pitch)) lesson.knobs.emplace(knob, "= " + value);
+  if (lesson.knobs.empty()) return std::nullopt;
+  return lesson;
+}
+
+nlohmann::json constraint_entry(const Constraint& constraint) {
+  return {{"id", constraint.id},
+          {"claim", constraint.claim},
+          {"kind", to_string(constraint.kind)},
+          {"predicate",
+           {{"backend", constraint.backend},
+            {"family", constraint.family},
+            {"knobs", constraint.knobs}}},
+          {"origin", constraint.origin},
+          {"scope", constraint.scope},
+          {"expires", constraint.expires},
+          {"champion_hash", constraint.champion_hash}};
+}
+
+Constraint constraint_from_entry(const LedgerEntry& entry) {
+  try {
+    Constraint constraint{.id = needed_text(entry.data, "id"),
+                          .kind = kind_from(needed_text(entry.data, "kind")),
+                          .claim = needed_text(entry.data, "claim"),
+                          .origin = needed_text(entry.data, "origin"),
+                          .scope = needed_text(entry.data, "scope"),
+                          .expires = needed_text(entry.data, "expires"),
+                          .champion_hash = needed_text(entry.data, "champion_hash"),
+                          .season = entry.season,
+                          .reported = entry.source == "reported"};
+    read_predicate(entry.data, constraint);
+    return constraint;
+  } catch (const Error& error) {
+    throw Error(fmt::format("ledger entry {}: constraint: {}", entry.id, error.what()));
+  }
+}
+
+std::vector<Constraint> learned_constraints(const Ledger& ledger) {
+  std::vector<Constraint> constraints;
+  for (const LedgerEntry& entry : ledger.entries({}, "constraint")) {
+    constraints.push_back(constraint_from_entry(entry));
+  }
+  return constraints;
 }
 
 }  // namespace thresher

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constraint files: TOML text to constraints, and those that travel inside the binary.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <array>
 #include <set>
 
-#include "tank/pitch/builtin_files.hpp"
+#include "embedded_file.hpp"
 #include "tank/pitch/constraint.hpp"
 #include "tank/pitch/knob_condition.hpp"
 #include "tank/pitch/toml_reader.hpp"
-#include "thresher/error.hpp"
 
 namespace thresher {
 namespace {
@@ -34,23 +31,18 @@ class ConstraintReader {
       toml_.check_keys(*root, kFileKeys, "a constraint file");
       constraints = read_all(*root);
     }
-    if (!toml_.ok()) throw Error(fmt::to_string(fmt::join(toml_.faults(), "\n")));
+    toml_.throw_faults();
     return constraints;
   }
 
  private:
   std::vector<Constraint> read_all(const toml::table& root) {
-    const toml::node* nodes = root.get("constraint");
-    if (nodes == nullptr || !nodes->is_array_of_tables()) {
-      toml_.note(nodes == nullptr ? root : *nodes, "the file has no [[constraint]] tables");
-      return {};
-    }
     std::vector<Constraint> constraints;
     std::set<std::string> ids;
-    for (const toml::node& node : *nodes->as_array()) {
-      Constraint constraint = read_constraint(*node.as_table());
+    for (const toml::table* table : toml_.read_tables(root, "constraint")) {
+      Constraint constraint = read_constraint(*table);
       if (!constraint.id.empty() && !ids.insert(constraint.id).second) {
-        toml_.note(node, fmt::format("the id {} is taken", quote_value(constraint.id)));
+        toml_.note(*table, fmt::format("the id {} is taken", quote_value(constraint.id)));
       }
       constraints.push_back(std::move(constraint));
     }
@@ -85,20 +77,18 @@ class ConstraintReader {
 
   std::string read_needed(const toml::table& table, std::string_view key) {
     const std::optional<std::string> text = toml_.read_line(table, key);
-    if (!table.contains(key) || (text && text->empty())) {
-      toml_.note(table, fmt::format("the constraint has no {}", key));
-    }
+    if (!table.contains(key) || (text && text->empty())) note_missing(table, key);
     return text.value_or("");
   }
 
   std::string read_word(const toml::table& table, std::string_view key,
                         std::span<const std::string_view> words) {
-    const std::string word = read_needed(table, key);
-    if (!word.empty() && std::find(words.begin(), words.end(), word) == words.end()) {
-      toml_.note(*table.get(key), fmt::format("{} = {} is none of {}", key, quote_value(word),
-                                              fmt::join(words, ", ")));
-    }
-    return word;
+    if (!table.contains(key)) note_missing(table, key);
+    return toml_.read_word(table, key, words).value_or("");
+  }
+
+  void note_missing(const toml::table& table, std::string_view key) {
+    toml_.note(table, fmt::format("the constraint has no {}", key));
   }
 
   void read_knobs(const toml::table& table, Constraint& constraint) {
@@ -129,8 +119,7 @@ std::vector<Constraint> parse_constraints(std::string_view toml, std::string_vie
 
 std::vector<Constraint> builtin_constraints() {
   std::vector<Constraint> constraints;
-  for (int i = 0; i < kBuiltinConstraintFileCount; ++i) {
-    const BuiltinFile& file = kBuiltinConstraintFiles[i];
+  for (const EmbeddedFile& file : kConstraintFiles) {
     for (Constraint& constraint : parse_constraints(file.text, fmt::format("{}.toml", file.name))) {
       constraints.push_back(std::move(constraint));
     }

@@ -10,25 +10,9 @@
 
 namespace thresher {
 
-class ContestantReader {
- public:
-  // Files are looked for in `folder`, unless that is empty.
-  ContestantReader(TomlReader& toml, const std::filesystem::path& folder)
-      : toml_(toml), folder_(folder) {}
-
-  // Into pitch.contestant and pitch.knobs; the pitch has its name and its backend already.
-  void read(const toml::node& node, Pitch& pitch);
-
- private:
-  void read_knobs(const toml::node& node, Pitch& pitch);
-  void read_knob(const toml::key& key, const toml::node& node, Pitch& pitch);
-  void read_variant(const toml::node& node, Pitch& pitch);
-  void refuse_launches(const toml::table& table);
-  void read_source(const toml::node& node, Pitch& pitch);
-  void read_command(const toml::node& node, Pitch& pitch);
-
-  TomlReader& toml_;
-  const std::filesystem::path& folder_;
-};
+// Into pitch.contestant and pitch.knobs; the pitch has its name and its backend already. Files are
+// looked for in `folder`, unless that is empty. Faults go to `toml`.
+void read_contestant(const toml::node& node, const std::filesystem::path& folder, TomlReader& toml,
+                     Pitch& pitch);
 
 }  // namespace thresher

@@ -4,14 +4,9 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <cerrno>
-#include <fstream>
-#include <system_error>
-
 #include "digest/sha256.hpp"
+#include "gemm/toml_words.hpp"
 #include "tank/any_variant.hpp"
-#include "tank/pitch/pitch_parser.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher {
@@ -19,35 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// In the order of the enumerators.
-constexpr std::array<std::string_view, 3> kLevelWords = {"low", "medium", "high"};
-
-Pitch checked(PitchReading reading) {
-  if (!reading.faults.empty()) throw Error(reading.faults.front());
-  return std::move(reading.pitch);
-}
-
-// Reads one byte more than the parser takes, so that it can refuse what is too large, and no more,
-// so that an endless file ends.
-std::string read_start(const fs::path& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kPitchBytesMax + 1, '\0');
-  // A directory opens but cannot be read.
-  if (!file.read(text.data(), static_cast<std::streamsize>(text.size())) && !file.eof()) {
-    throw Error(fmt::format("cannot read pitch '{}': {}", path.string(),
-                            std::generic_category().message(errno)));
-  }
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  return text;
-}
-
-PitchReading read_pitch_file(const fs::path& path) {
-  const std::string text = read_start(path);
-  return read_pitch({.toml = text,
-                     .source_name = path.string(),
-                     .folder = fs::absolute(path).parent_path(),
-                     .stem = path.stem().string()});
+PitchFile file_of(const fs::path& path) {
+  return {.folder = fs::absolute(path).parent_path(), .stem = path.stem().string()};
 }
 
 nlohmann::json to_json(const Claim& claim) {
@@ -63,20 +31,12 @@ nlohmann::json contestant_json(const Pitch& pitch) {
 
 }  // namespace
 
-std::string_view to_string(Level level) { return kLevelWords[static_cast<std::size_t>(level)]; }
-
-Pitch parse_pitch(std::string_view toml, std::string_view source_name) {
-  return checked(read_pitch({.toml = toml, .source_name = source_name}));
+Pitch load_pitch(const fs::path& path) {
+  return parse_pitch(read_start(path, "pitch", kPitchBytesMax), path.string(), file_of(path));
 }
-
-std::vector<std::string> pitch_faults(std::string_view toml, std::string_view source_name) {
-  return read_pitch({.toml = toml, .source_name = source_name}).faults;
-}
-
-Pitch load_pitch(const fs::path& path) { return checked(read_pitch_file(path)); }
 
 std::vector<std::string> pitch_file_faults(const fs::path& path) {
-  return read_pitch_file(path).faults;
+  return pitch_faults(read_start(path, "pitch", kPitchBytesMax), path.string(), file_of(path));
 }
 
 Contestant contestant_against(const Pitch& pitch, const Contestant& champion) {

@@ -2,6 +2,7 @@
 // A pitch: a contestant with its claim. docs/pitches.md documents the file.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -23,7 +24,10 @@ struct Claim {
 };
 
 enum class Level : std::uint8_t { kLow, kMedium, kHigh };
-std::string_view to_string(Level level);  // "low", "medium", "high"
+inline constexpr std::array<std::string_view, 3> kLevelWords = {"low", "medium", "high"};
+inline std::string_view to_string(Level level) {
+  return kLevelWords[static_cast<std::size_t>(level)];
+}
 
 struct Pitch {
   std::string name;  // the one identifier; file stem
@@ -50,13 +54,21 @@ struct Pitch {
 
 inline constexpr std::size_t kPitchBytesMax = std::size_t{64} << 10;
 
+// The file that a pitch lies in: relative paths in the pitch start in its folder, what they name
+// must be there, and the pitch must be called like the file. Without one nothing is asked of the
+// file system but the suite.
+struct PitchFile {
+  std::filesystem::path folder;
+  std::string stem;
+};
+
 // Errors read "file:line:column: what is wrong"; a missing part says what it is for. `parse_pitch`
 // throws Error with the first, `pitch_faults` returns all of them.
-Pitch parse_pitch(std::string_view toml, std::string_view source_name);
-std::vector<std::string> pitch_faults(std::string_view toml, std::string_view source_name);
+Pitch parse_pitch(std::string_view toml, std::string_view source_name, const PitchFile& file = {});
+std::vector<std::string> pitch_faults(std::string_view toml, std::string_view source_name,
+                                      const PitchFile& file = {});
 
-// The same for a file, whose folder is where relative paths in the pitch start. What they name must
-// be there, and the file must be called like the pitch.
+// The same for a file.
 Pitch load_pitch(const std::filesystem::path& path);
 std::vector<std::string> pitch_file_faults(const std::filesystem::path& path);
 

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "thresher/error.hpp"
+
 namespace thresher {
 
 std::optional<toml::table> TomlReader::parse(std::string_view text, std::size_t bytes_max) {
@@ -52,6 +54,27 @@ std::optional<std::string> TomlReader::read_text(const toml::table& table, std::
   return node == nullptr ? std::nullopt : string_of(*node, key, "\n\t");
 }
 
+std::optional<std::string> TomlReader::read_word(const toml::table& table, std::string_view key,
+                                                 std::span<const std::string_view> words) {
+  const std::optional<std::string> word = read_line(table, key);
+  if (!word || std::find(words.begin(), words.end(), *word) != words.end()) return word;
+  note(*table.get(key),
+       fmt::format("{} = {} is none of {}", key, quote_value(*word), fmt::join(words, ", ")));
+  return std::nullopt;
+}
+
+std::vector<const toml::table*> TomlReader::read_tables(const toml::table& root,
+                                                        std::string_view key) {
+  std::vector<const toml::table*> tables;
+  const toml::node* nodes = root.get(key);
+  if (nodes == nullptr || !nodes->is_array_of_tables()) {
+    note(nodes == nullptr ? root : *nodes, fmt::format("the file has no [[{}]] tables", key));
+    return tables;
+  }
+  for (const toml::node& node : *nodes->as_array()) tables.push_back(node.as_table());
+  return tables;
+}
+
 std::optional<std::string> TomlReader::line_of(const toml::node& node, std::string_view what) {
   return string_of(node, what, "");
 }
@@ -85,6 +108,10 @@ std::vector<std::string> TomlReader::faults() const {
         fmt::format("{}:{}:{}: {}", source_name_, fault.line, fault.column, fault.text));
   }
   return texts;
+}
+
+void TomlReader::throw_faults() const {
+  if (!ok()) throw Error(fmt::to_string(fmt::join(faults(), "\n")));
 }
 
 }  // namespace thresher

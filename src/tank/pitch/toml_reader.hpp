@@ -35,12 +35,22 @@ class TomlReader {
   std::optional<std::string> read_line(const toml::table& table, std::string_view key);
   std::optional<std::string> read_text(const toml::table& table, std::string_view key);
 
+  // A string that is one of `words`. Nothing if the key is missing, and nothing but a fault if the
+  // value is anything else.
+  std::optional<std::string> read_word(const toml::table& table, std::string_view key,
+                                       std::span<const std::string_view> words);
+
+  // The [[key]] tables of a file; none are a fault.
+  std::vector<const toml::table*> read_tables(const toml::table& root, std::string_view key);
+
   // Of a value: a string without control characters. `what` names it in the fault.
   std::optional<std::string> line_of(const toml::node& node, std::string_view what);
 
   bool ok() const { return faults_.empty(); }
   // "source:line:column: fault", in the order of their places.
   std::vector<std::string> faults() const;
+  // Throws Error with every fault on a line of its own, if there is any.
+  void throw_faults() const;
 
  private:
   struct Fault {

@@ -7,8 +7,6 @@
 
 #include "gemm/random.hpp"
 #include "referee/statistics/json.hpp"
-#include "tank/any_variant.hpp"
-#include "tank/panel/forecast_scoring.hpp"
 #include "tank/pitch/constraint.hpp"
 #include "thresher/error.hpp"
 
@@ -104,8 +102,14 @@ std::optional<Pitch> RoundPlayer::entered(const Pitch& pitch) {
   if (turns_nothing && !(pitch.knobs.empty() && pitch.contestant.variant.empty())) {
     return std::nullopt;
   }
-  if (const std::string why = why_not_suite(ready.contestant); !why.empty()) {
-    veto(pitch, "support", why);
+  // A variant says for itself what it cannot run, so nobody has to build it to find out; laid over
+  // another champion its knobs may do.
+  const std::string why_not =
+      ready.contestant.variant.empty()
+          ? ""
+          : first_refusal(ready.contestant.variant, rules_.suite, machine_of(record, rules_));
+  if (!why_not.empty()) {
+    veto(pitch, "support", why_not);
     return std::nullopt;
   }
   std::vector<Constraint> constraints = builtin_constraints();
@@ -118,18 +122,6 @@ std::optional<Pitch> RoundPlayer::entered(const Pitch& pitch) {
   if (!stop) return ready;
   veto(pitch, stop->constraint, stop->reason);
   return std::nullopt;
-}
-
-// A variant says for itself what it cannot run, so nobody has to build it to find out; laid over
-// another champion its knobs may do.
-std::string RoundPlayer::why_not_suite(const Contestant& contestant) const {
-  if (contestant.kind != ContestantKind::kVariant || contestant.variant.empty()) return {};
-  const Machine machine = machine_of(book_.record, rules_);
-  for (const Problem& problem : rules_.suite.problems) {
-    const Support support = variant_supports(contestant.variant, problem, machine);
-    if (!support.ok) return fmt::format("problem '{}': {}", problem.name, support.why_not);
-  }
-  return {};
 }
 
 // Said once, not in every round that it still holds.

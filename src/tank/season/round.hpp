@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "tank/panel/ballot_box.hpp"
-#include "tank/panel/ranking.hpp"
-#include "tank/season/season_rules.hpp"
+#include "tank/season/season.hpp"
 
 namespace thresher {
 
@@ -35,7 +34,6 @@ class RoundPlayer {
   std::vector<Pitch> candidates();
   bool is_out(const Pitch& pitch) const;
   std::optional<Pitch> entered(const Pitch& pitch);
-  std::string why_not_suite(const Contestant& contestant) const;
   void veto(const Pitch& pitch, const std::string& constraint, const std::string& reason);
 
   void try_pitches(double deadline);

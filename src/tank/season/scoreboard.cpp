@@ -5,7 +5,7 @@
 #include <cmath>
 #include <set>
 
-#include "tank/season/replay.hpp"
+#include "tank/season/seeds_season.hpp"
 
 namespace thresher {
 namespace {
@@ -13,34 +13,18 @@ namespace {
 using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;
 
-std::optional<double> number(const Json& json, const char* key) {
-  if (!json.is_object() || !json.contains(key) || !json.at(key).is_number()) return std::nullopt;
-  return json.at(key).get<double>();
-}
-
-std::string text(const Json& json, const char* key) {
-  if (!json.contains(key) || !json.at(key).is_string()) return {};
-  return json.at(key).get<std::string>();
-}
-
-bool flag(const Json& json, const char* key) {
-  return json.contains(key) && json.at(key).is_boolean() && json.at(key).get<bool>();
-}
-
 // The GPU of a season on one, else the CPU.
 std::string device_of(const Json& season) {
-  if (!season.contains("environment")) return {};
-  const Json& environment = season.at("environment");
-  const std::string device = text(environment, "device");
-  return device.empty() ? text(environment, "cpu") : device;
+  const Json& environment = field(season, "environment");
+  const std::string device = text_field(environment, "device");
+  return device.empty() ? text_field(environment, "cpu") : device;
 }
 
-int round_of(const Json& json) { return static_cast<int>(number(json, "round").value_or(0)); }
+int round_of(const Json& json) { return static_cast<int>(number_field(json, "round").value_or(0)); }
 
-Range range(const Json& json, const char* key) {
-  if (!json.contains(key)) return {};
-  const Json& parts = json.at(key);
-  return {number(parts, "value"), number(parts, "low"), number(parts, "high")};
+Range range_of(const Json& speedup) {
+  return {number_field(speedup, "value"), number_field(speedup, "low"),
+          number_field(speedup, "high")};
 }
 
 // A round and a pitch in it.
@@ -50,11 +34,10 @@ using Key = std::pair<int, std::string>;
 class PanelForecast {
  public:
   void add(const Json& ballot, double weight) {
-    if (!ballot.contains("forecast")) return;
-    const Json& forecast = ballot.at("forecast");
-    add_to(median_, number(forecast, "log_speedup_median"), weight);
-    add_to(low_, number(forecast, "log_speedup_low"), weight);
-    add_to(high_, number(forecast, "log_speedup_high"), weight);
+    const Json& forecast = field(ballot, "forecast");
+    add_to(median_, number_field(forecast, "log_speedup_median"), weight);
+    add_to(low_, number_field(forecast, "log_speedup_low"), weight);
+    add_to(high_, number_field(forecast, "log_speedup_high"), weight);
   }
   Range range() const { return {mean(median_), mean(low_), mean(high_)}; }
 
@@ -99,23 +82,23 @@ class Reader {
   void read(const LedgerEntry& entry) {
     const Json& data = entry.data;
     if (entry.kind == "season") {
-      board_.suite = text(data, "suite");
-      board_.backend = text(data, "backend");
+      board_.suite = text_field(data, "suite");
+      board_.backend = text_field(data, "backend");
       board_.device = device_of(data);
-      board_.champion = text(data, "champion");
-      if (data.contains("credibilities")) read_weights(data.at("credibilities"));
+      board_.champion = text_field(data, "champion");
+      read_weights(field(data, "credibilities"));
     } else if (entry.kind == "pitch") {
-      claims_[text(data, "name")] = range(data, "claim");
+      claims_[text_field(data, "name")] = range_of(field(data, "claim"));
     } else if (entry.kind == "ballot") {
-      const auto weight = weights_.find(text(data, "shark"));
-      forecasts_[{round_of(data), text(data, "pitch")}].add(
+      const auto weight = weights_.find(text_field(data, "shark"));
+      forecasts_[{round_of(data), text_field(data, "pitch")}].add(
           data, weight == weights_.end() ? 1 : weight->second);
     } else if (entry.kind == "verdict") {
-      add_row(entry, text(data, "pitch"), text(data, "kind"));
+      add_row(entry, text_field(data, "pitch"), text_field(data, "kind"));
     } else if (entry.kind == "round") {
       // A winner without a verdict: nobody has said yet what it came to.
-      if (!built_.contains({round_of(data), text(data, "winner")})) {
-        add_row(entry, text(data, "winner"), text(data, "outcome"));
+      if (!built_.contains({round_of(data), text_field(data, "winner")})) {
+        add_row(entry, text_field(data, "winner"), text_field(data, "outcome"));
       }
     } else {
       read_rest(entry);
@@ -125,18 +108,19 @@ class Reader {
   void read_rest(const LedgerEntry& entry) {
     const Json& data = entry.data;
     if (entry.kind == "champion") {
-      board_.champion = text(data, "champion");
+      board_.champion = text_field(data, "champion");
     } else if (entry.kind == "veto") {
       ++board_.veto_count;
     } else if (entry.kind == "credibility" && data.contains("weights")) {
       read_weights(data.at("weights"));
-      board_.credibilities.push_back({round_of(data), weights_, number(data, "effective_judges")});
+      board_.credibilities.push_back(
+          {round_of(data), weights_, number_field(data, "effective_judges")});
     } else if (entry.kind == "sheet") {
       ++board_.sheet_count;
-      if (!flag(data, "wrong")) return;
-      board_.wrong_sheets.push_back({round_of(data), text(data, "shark"), text(data, "pitch"),
-                                     number(data, "total_on_sheet"),
-                                     number(data, "total_recomputed")});
+      if (!flag_field(data, "wrong")) return;
+      board_.wrong_sheets.push_back(
+          {round_of(data), text_field(data, "shark"), text_field(data, "pitch"),
+           number_field(data, "total_on_sheet"), number_field(data, "total_recomputed")});
     } else if (entry.kind == "research" && data.contains("findings")) {
       board_.findings.clear();
       for (const Json& line : data.at("findings")) {
@@ -159,12 +143,12 @@ class Reader {
     built_.insert(key);
     board_.rows.push_back({.round = key.first,
                            .pitch = pitch,
-                           .control = flag(entry.data, "control"),
+                           .control = flag_field(entry.data, "control"),
                            .claimed = claims_[pitch],
                            .predicted = forecasts_[key].range(),
-                           .measured = range(entry.data, "speedup"),
+                           .measured = range_of(field(entry.data, "speedup")),
                            .verdict = verdict,
-                           .reason = text(entry.data, "reason"),
+                           .reason = text_field(entry.data, "reason"),
                            .reported = entry.source == "reported"});
   }
 

@@ -56,7 +56,7 @@ struct Scoreboard {
   bool reported = false;
   bool ended = false;
   std::vector<ScoreboardRow> rows;
-  // As recorded; of a reported season that scored nobody, replayed under our rules (replay.hpp).
+  // As recorded; of a reported season that scored nobody, replayed under our rules.
   std::vector<CredibilityRow> credibilities;
   std::vector<WrongSheet> wrong_sheets;
   int sheet_count = 0;

@@ -7,7 +7,6 @@
 
 #include "assert.hpp"
 #include "referee/statistics/json.hpp"
-#include "tank/pitch/pitch_parser.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher {
@@ -23,13 +22,8 @@ std::filesystem::path folder_from_record(const std::string& text) {
 Pitch pitch_from(const Json& data) {
   const std::string text = data.at("text");
   const std::string name = data.at("name");
-  PitchReading reading =
-      read_pitch({.toml = text,
-                  .source_name = name,
-                  .folder = folder_from_record(data.at("contestant").value("folder", "")),
-                  .stem = name});
-  if (!reading.faults.empty()) throw Error(reading.faults.front());
-  return std::move(reading.pitch);
+  const std::string folder = data.at("contestant").value("folder", "");
+  return parse_pitch(text, name, {.folder = folder_from_record(folder), .stem = name});
 }
 
 MachineRates rates_from(const Json& json) {

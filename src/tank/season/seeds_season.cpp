@@ -5,15 +5,15 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <set>
 #include <string_view>
 #include <utility>
 
 #include "assert.hpp"
-#include "tank/pitch/builtin_files.hpp"
+#include "embedded_file.hpp"
 #include "tank/pitch/toml_reader.hpp"
-#include "tank/season/score_sheet.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher {
@@ -47,6 +47,23 @@ Json to_json(const toml::node& node) {
 // What we compute is kept to a millionth, so that it is the same on every machine: an import must
 // recognise what another has appended.
 double rounded(double value) { return std::round(value * 1e6) / 1e6; }
+
+double written_total(const ScoreSheet& sheet) {
+  const std::string& text = sheet.total_as_written;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) {
+    throw Error(fmt::format("the total {:?} is no number", text));
+  }
+  return value;
+}
+
+// Half a unit of the last digit written.
+double rounding_of(const std::string& total) {
+  const std::size_t point = total.find('.');
+  const std::size_t decimals = point == std::string::npos ? 0 : total.size() - point - 1;
+  return 0.5 * std::pow(10.0, -static_cast<double>(decimals));
+}
 
 // The documents give ranges; the middle is ours, and geometric as everywhere.
 Json claim_of(const Json& range) {
@@ -87,14 +104,16 @@ void complete_ballot(Json& data) {
 }
 
 void complete_sheet(Json& data) {
-  const std::string document = data.at("document");
-  data = sheet_entry({.round = data.at("round"),
-                      .shark = data.at("shark"),
-                      .pitch = data.at("pitch"),
-                      .scores = data.at("scores").get<std::map<std::string, double>>(),
-                      .weights = data.at("weights").get<std::map<std::string, double>>(),
-                      .total_as_written = data.at("total")});
-  data["document"] = document;
+  const ScoreSheet sheet{.scores = data.at("scores").get<std::map<std::string, double>>(),
+                         .weights = data.at("weights").get<std::map<std::string, double>>(),
+                         .total_as_written = data.at("total")};
+  data.erase("total");
+  data.update({{"scores", sheet.scores},
+               {"weights", sheet.weights},
+               {"total_on_sheet", written_total(sheet)},
+               {"total_as_written", sheet.total_as_written},
+               {"total_recomputed", recomputed_total(sheet)},
+               {"wrong", is_wrong(sheet)}});
 }
 
 void complete_constraint(Json& data) { data["origin"] = data.at("document"); }
@@ -170,21 +189,53 @@ class SeedsSeason {
   std::vector<ReportedEntry> entries_;
 };
 
-std::string_view seeds_text() {
-  for (int i = 0; i < kBuiltinSeasonFileCount; ++i) {
-    if (std::string_view(kBuiltinSeasonFiles[i].name) == kSeedsSeason) {
-      return kBuiltinSeasonFiles[i].text;
-    }
+// What was said of one pitch, as far as it can be scored.
+struct Statement {
+  std::string shark;
+  std::optional<double> p_works;
+  std::optional<NormalForecast> size;
+};
+
+Statement statement_of(const Json& ballot) {
+  const Json& forecast = field(ballot, "forecast");
+  const std::optional<double> low = number_field(forecast, "log_speedup_low");
+  const std::optional<double> high = number_field(forecast, "log_speedup_high");
+  const std::optional<double> median = number_field(forecast, "log_speedup_median");
+  Statement statement{.shark = text_field(ballot, "shark"),
+                      .p_works = number_field(forecast, "p_works")};
+  if (!statement.p_works && flag_field(ballot, "vote")) statement.p_works = kVoteMeans;
+  if (low && high) {
+    statement.size = normal_forecast({.log_speedup_median = median.value_or((*low + *high) / 2),
+                                      .log_speedup_low = *low,
+                                      .log_speedup_high = *high});
   }
-  THRESHER_ASSERT(false);
-  return {};
+  return statement;
+}
+
+std::map<std::string, double> losses(const std::vector<Statement>& statements,
+                                     const Json& verdict) {
+  const std::string kind = text_field(verdict, "kind");
+  const std::optional<double> value = number_field(field(verdict, "speedup"), "value");
+  std::map<std::string, double> loss;
+  for (const Statement& statement : statements) {
+    ForecastScore score;
+    if (statement.p_works && kind != "unclear") {
+      score.brier = brier(*statement.p_works, kind == "accepted");
+    }
+    if (statement.size && value && *value > 0) {
+      score.crps = crps(*statement.size, std::log(*value), 0);
+    }
+    if (score.is_resolved()) loss[statement.shark] = score.loss();
+  }
+  return loss;
 }
 
 }  // namespace
 
 std::vector<ReportedEntry> seeds_season_entries() {
   TomlReader reader("seasons/seeds.toml");
-  std::optional<toml::table> root = reader.parse(seeds_text(), kSeasonBytesMax);
+  std::optional<toml::table> root =
+      reader.parse(embedded_text(kSeasonFiles, kSeedsSeason), kSeasonBytesMax);
   if (!root) throw Error(reader.faults().front());
   return SeedsSeason(std::move(*root)).entries();
 }
@@ -201,6 +252,40 @@ std::size_t import_seeds_season(Ledger& ledger) {
     ++appended_count;
   }
   return appended_count;
+}
+
+double recomputed_total(const ScoreSheet& sheet) {
+  // Decimal fractions are not exact in binary; their sum is, to a millionth.
+  return rounded(weighted_score({.scores = sheet.scores}, {.name = "", .weights = sheet.weights}));
+}
+
+bool is_wrong(const ScoreSheet& sheet) {
+  // 8.75 may be written as 8.7 or as 8.8: half a unit is still right.
+  constexpr double kBinaryRounding = 1e-9;
+  return std::abs(written_total(sheet) - recomputed_total(sheet)) >
+         rounding_of(sheet.total_as_written) + kBinaryRounding;
+}
+
+std::vector<RoundCredibilities> replayed_credibilities(const std::vector<LedgerEntry>& entries) {
+  std::map<std::pair<int, std::string>, std::vector<Statement>> statements;
+  std::set<std::string> sharks;
+  std::vector<RoundCredibilities> rounds;
+  Credibilities weights;
+  for (const LedgerEntry& entry : entries) {
+    const Json& data = entry.data;
+    const int round = static_cast<int>(number_field(data, "round").value_or(0));
+    if (entry.kind == "ballot") {
+      statements[{round, text_field(data, "pitch")}].push_back(statement_of(data));
+      sharks.insert(text_field(data, "shark"));
+    } else if (entry.kind == "verdict" && !sharks.empty()) {
+      weights = credibilities_for({sharks.begin(), sharks.end()}, weights);
+      weights = updated(weights, losses(statements[{round, text_field(data, "pitch")}], data),
+                        learning_rate(sharks.size()));
+      if (rounds.empty() || rounds.back().round != round) rounds.push_back({.round = round});
+      rounds.back().weights = weights;
+    }
+  }
+  return rounds;
 }
 
 }  // namespace thresher

@@ -5,11 +5,13 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "tank/ledger/ledger.hpp"
+#include "tank/panel/credibility.hpp"
 
 namespace thresher {
 
@@ -28,5 +30,31 @@ std::vector<ReportedEntry> seeds_season_entries();
 // Appends what is not in the ledger yet; returns how many entries that were. So an import that was
 // interrupted is finished by the next, and one that was finished is not repeated.
 std::size_t import_seeds_season(Ledger& ledger);
+
+// A score sheet: points per dimension, weights, and the total that somebody wrote under them, which
+// is not always their sum.
+struct ScoreSheet {
+  std::map<std::string, double> scores;
+  std::map<std::string, double> weights;
+  std::string total_as_written;  // "8.7": its digits say how far it was rounded
+};
+
+double recomputed_total(const ScoreSheet& sheet);
+
+// Whether the total differs from the sum by more than its own rounding explains.
+bool is_wrong(const ScoreSheet& sheet);
+
+// The credibilities that the sharks of a reported season would have had under our rules. Their
+// seasons scored nobody, so this is computed from what they wrote: forecasts and votes.
+struct RoundCredibilities {
+  int round = 0;
+  Credibilities weights;
+};
+
+// A shark that voted for a pitch and gave no number counts as one that gave it this chance to work.
+inline constexpr double kVoteMeans = 0.75;
+
+// One for every round that has a verdict, in order. Sharks enter when their first ballot does.
+std::vector<RoundCredibilities> replayed_credibilities(const std::vector<LedgerEntry>& entries);
 
 }  // namespace thresher

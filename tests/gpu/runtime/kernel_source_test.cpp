@@ -6,7 +6,7 @@
 namespace thresher::gpu {
 namespace {
 
-constexpr KernelSource kTable[] = {
+constexpr EmbeddedFile kTable[] = {
     {"gpu/hw/hw.cuh",
      "#pragma once\n#include \"gpu/hw/types.hpp\"\n  #  include \"gpu/hw/ptx.cuh\"\nint hw;"},
     {"gpu/hw/ptx.cuh", "#include \"gpu/hw/types.hpp\"\n"},
@@ -41,7 +41,7 @@ TEST(KernelSource, LeavesOtherNamesToTheCompiler) {
 
 // Rooms may have files of the same name.
 TEST(KernelSource, FindsAFileByItsWholePath) {
-  constexpr KernelSource kTwins[] = {{"gpu/sm90/gemm.cuh", "a"}, {"gpu/sm80/gemm.cuh", "b"}};
+  constexpr EmbeddedFile kTwins[] = {{"gpu/sm90/gemm.cuh", "a"}, {"gpu/sm80/gemm.cuh", "b"}};
   const std::vector<NamedSource> headers = headers_of("#include \"gpu/sm80/gemm.cuh\"", kTwins);
   EXPECT_EQ(headers, (std::vector<NamedSource>{{"gpu/sm80/gemm.cuh", "b"}}));
 }

@@ -36,11 +36,10 @@ TEST(HopperCompile, NoSpillsAndNoNotes) {
   const Compiler compiler(*found.nvrtc);
   if (!compiler.compiles_for("sm_90a")) GTEST_SKIP() << compiler.version() << " is too old";
   const auto expect_clean = [&](const std::string& source) {
-    const Compilation compilation =
-        compiler.compile({.name = "entry.cu",
-                          .source = source,
-                          .headers = headers_of(source, kernel_sources()),
-                          .architecture = "sm_90a"});
+    const Compilation compilation = compiler.compile({.name = "entry.cu",
+                                                      .source = source,
+                                                      .headers = headers_of(source, kKernelSources),
+                                                      .architecture = "sm_90a"});
     ASSERT_EQ(compilation.kernels.size(), 1u);
     EXPECT_FALSE(compilation.kernels.front().spills()) << source;
     EXPECT_TRUE(compilation.notes.empty()) << source << compilation.notes.front();

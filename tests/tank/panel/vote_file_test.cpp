@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tank/panel/vote_file.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "nvfp4/error_message.hpp"
+#include "tank/panel/ballot.hpp"
 
 namespace thresher {
 namespace {
@@ -66,6 +65,11 @@ TEST(VoteFile, NamesThePlaceOfEveryFault) {
       "speedup");
   EXPECT_NE(faults_of(with(kGood, "shark = \"Ada\"", "")).find("shark is missing: who votes"),
             std::string::npos);
+}
+
+TEST(VoteFile, SaysWhyItCannotBeRead) {
+  EXPECT_EQ(nvfp4::error_message([] { load_votes("none.toml", rubric_by_name("round_2")); }),
+            "cannot read votes 'none.toml': No such file or directory");
 }
 
 TEST(VoteFile, AskForAReasonAndForBallots) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 
@@ -210,6 +211,32 @@ TEST(Pitch, DocumentsEveryComplaint) {
   const std::string text = text_of_file(THRESHER_SOURCE_DIR "/docs/pitches.md");
   for (const Complaint& complaint : all_complaints()) {
     EXPECT_NE(text.find(fmt::format("`{}`", complaint.text)), std::string::npos) << complaint.text;
+  }
+}
+
+// Whether a row of docs/pitches.md names the pitch, its suite and all that it turns.
+bool has_row(const std::string& document, const Pitch& pitch) {
+  const std::string start = fmt::format("| `{}` | {} | ", pitch.name, pitch.suite);
+  for (std::size_t at = document.find(start); at != std::string::npos;
+       at = document.find(start, at + 1)) {
+    const std::string row = document.substr(at, document.find('\n', at) - at);
+    const auto is_named = [&](const auto& knob) {
+      return row.find(fmt::format("{} = {}", knob.first, knob.second)) != std::string::npos;
+    };
+    if (std::all_of(pitch.knobs.begin(), pitch.knobs.end(), is_named)) return true;
+  }
+  return false;
+}
+
+TEST(Pitch, TheDocumentListsWhatIsShipped) {
+  const std::string document = text_of_file(THRESHER_SOURCE_DIR "/docs/pitches.md");
+  for (const char* folder : {THRESHER_SOURCE_DIR "/pitches", THRESHER_SOURCE_DIR "/pitches/gpu"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      if (entry.path().extension() != ".toml") continue;
+      const Pitch pitch = load_pitch(entry.path());
+      const bool turns_knobs = pitch.contestant.kind == ContestantKind::kVariant;
+      EXPECT_TRUE(!turns_knobs || has_row(document, pitch)) << entry.path();
+    }
   }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The four sharks on their own evidence. Claims and machines are made up, so that every number in a
 // reason can be worked out.
+#include "tank/panel/shark.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,10 +10,6 @@
 
 #include "tank/cpu_model.hpp"
 #include "tank/fake_season.hpp"
-#include "tank/panel/oracle.hpp"
-#include "tank/panel/pragmatist.hpp"
-#include "tank/panel/skeptic.hpp"
-#include "tank/panel/theorist.hpp"
 #include "tank/scratch_folder.hpp"
 
 namespace thresher {

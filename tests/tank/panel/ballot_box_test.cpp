@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tank/panel/ranking.hpp"
+#include "tank/panel/ballot_box.hpp"
 
 #include <gtest/gtest.h>
 
