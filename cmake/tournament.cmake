@@ -22,6 +22,6 @@ thresher_embed(thresher_tools NAME PageFile TYPE PageFile HEADER report/page_fil
                FILES ${PROJECT_SOURCE_DIR}/src/report/page.css
                      ${PROJECT_SOURCE_DIR}/src/report/draw.js ${THRESHER_CHART_JS})
 thresher_embed(thresher_tools NAME ContestantHeader TYPE ContestantHeader
-               HEADER referee/contestant/contestant_header.hpp
+               HEADER referee/contestant/build.hpp
                FILES ${PROJECT_SOURCE_DIR}/include/thresher/contestant.h
                      ${PROJECT_SOURCE_DIR}/include/thresher/contestant.cuh)

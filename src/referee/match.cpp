@@ -13,7 +13,6 @@
 #include "gemm/random.hpp"
 #include "referee/contestant/build.hpp"
 #include "referee/gates.hpp"
-#include "referee/referee.hpp"
 #include "referee/sandbox/scratch.hpp"
 #include "referee/timing/light.hpp"
 #include "referee/timing/rounds.hpp"

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-#include "referee/statistics/samples.hpp"
+#include "referee/statistics/verdict.hpp"
 
 namespace thresher::referee {
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "referee/contestant/build_gpu.hpp"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -9,7 +7,7 @@
 
 #include "assert.hpp"
 #include "gpu/runtime/compiler.hpp"
-#include "referee/contestant/compile_step.hpp"
+#include "referee/contestant/build.hpp"
 #include "referee/contestant/cuda_compile.hpp"
 #include "referee/protocol.hpp"
 #include "referee/sandbox/scratch.hpp"

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "referee/contestant/contestant_header.hpp"
+#include "referee/contestant/build.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::referee {

@@ -7,10 +7,6 @@
 #include <cmath>
 #include <cstddef>
 
-#include "referee/statistics/controls.hpp"
-#include "referee/statistics/looks.hpp"
-#include "referee/statistics/round_mean.hpp"
-#include "referee/statistics/round_values.hpp"
 #include "referee/statistics/statistics.hpp"
 #include "referee/statistics/terms.hpp"
 #include "thresher/error.hpp"
@@ -26,12 +22,6 @@ using referee::TermStanding;
 constexpr double kIntervalConfidence = 0.975;  // one-sided: the two-sided interval has 95 %
 constexpr double kPower = 0.9;
 
-Estimate interval(const RoundMean& log_ratio) {
-  const double margin = log_ratio.margin(kIntervalConfidence);
-  return {std::exp(log_ratio.mean), std::exp(log_ratio.mean - margin),
-          std::exp(log_ratio.mean + margin)};
-}
-
 double median_us(const std::vector<double>& log_ns) {
   return std::exp(referee::median(log_ns)) / 1e3;
 }
@@ -40,7 +30,7 @@ ProblemEstimate estimate_problem(const RoundValues::OfProblem& values, const std
                                  double confidence) {
   const RoundMean log_ratio = referee::mean_of_rounds(values.log_ratio);
   return {.problem = problem,
-          .speedup = interval(log_ratio),
+          .speedup = referee::interval(log_ratio, kIntervalConfidence),
           .lower_bound = std::exp(log_ratio.lower(confidence)),
           .champion_us = median_us(values.champion_log_ns),
           .challenger_us = median_us(values.challenger_log_ns),
@@ -70,7 +60,7 @@ MatchEstimate estimate_match(const MatchSamples& samples, const RoundValues& val
   const double confidence = 1 - referee::look_error(1 - terms.confidence, options);
   const RoundMean gain = referee::mean_of_rounds(values.geomean_log_ratio);
   MatchEstimate estimate{
-      .speedup = interval(gain),
+      .speedup = referee::interval(gain, kIntervalConfidence),
       .lower_bound = std::exp(gain.lower(confidence)),
       .controls = referee::judge_controls(samples, terms),
       .round_count = values.round_count,

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 
-#include "referee/statistics/samples.hpp"
 #include "referee/statistics/verdict.hpp"
 
 namespace thresher {

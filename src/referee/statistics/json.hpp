@@ -10,7 +10,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "referee/statistics/samples.hpp"
 #include "referee/statistics/verdict.hpp"
 
 namespace thresher {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each process round says, as one number per problem. A round is the unit of analysis: calls
-// within one share the luck of its processes, so thousands of them are still one observation.
+// What each process round says, as one number per problem, and what all of them say together:
+// Student's t over rounds. A round is the unit of analysis: calls within one share the luck of its
+// processes, so thousands of them are still one observation.
 #pragma once
 
+#include <span>
 #include <vector>
 
-#include "referee/statistics/samples.hpp"
+#include "referee/statistics/verdict.hpp"
 
 namespace thresher::referee {
 
@@ -33,5 +35,31 @@ RoundValues round_values(const MatchSamples& samples);
 // it. Controls need not visit every problem.
 std::vector<double> control_values(const MatchSamples& samples,
                                    std::vector<Block> RoundSamples::*control);
+
+// The mean of round values and how sure we are of it.
+struct RoundMean {
+  int count = 0;
+  double mean = 0;
+  double sd = 0;  // of one round; infinite for a single one, of which nothing is known
+
+  double standard_error() const;
+  // Below it lies the truth with probability 1 - confidence, and likewise above the upper bound.
+  double lower(double confidence) const;
+  double upper(double confidence) const;
+  // What the bounds are away from the mean.
+  double margin(double confidence) const;
+};
+
+// `values` may not be empty.
+RoundMean mean_of_rounds(std::span<const double> values);
+
+// The ratio behind a mean of log-ratios, between its bounds of this one-sided confidence.
+Estimate interval(const RoundMean& log_ratio, double confidence);
+
+inline constexpr int kRoundsNeededMax = 999;
+
+// How many rounds in all bring the margin below `distance` if the sd stays what it is; more than
+// `mean.count`, and kRoundsNeededMax if that many do not.
+int rounds_needed(const RoundMean& mean, double distance, double confidence);
 
 }  // namespace thresher::referee

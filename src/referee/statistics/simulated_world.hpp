@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gemm/random.hpp"
-#include "referee/statistics/samples.hpp"
+#include "referee/statistics/verdict.hpp"
 
 namespace thresher::referee {
 

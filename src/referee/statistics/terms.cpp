@@ -6,11 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <span>
 
+#include "assert.hpp"
 #include "referee/statistics/distributions.hpp"
-#include "referee/statistics/looks.hpp"
-#include "referee/statistics/round_mean.hpp"
 
 namespace thresher::referee {
 namespace {
@@ -101,7 +99,42 @@ class Judge {
   const double shared_error_;
 };
 
+Estimate control_interval(const RoundMean& rounds) {
+  return interval(rounds, 1 - kControlError / 2);
+}
+
+std::string to_text(const Estimate& estimate) {
+  return fmt::format("{:.3f}x ({:.3f}..{:.3f})", estimate.value, estimate.low, estimate.high);
+}
+
+// Whether the control's mean is further from the truth than chance and tolerance explain.
+bool is_off(const RoundMean& rounds, double truth, double tolerance) {
+  const double distance = std::abs(rounds.mean - truth);
+  return distance > tolerance && distance > rounds.margin(1 - kControlError / 2);
+}
+
+// Both return what is wrong, or nothing.
+std::string complaint_of_same(const RoundMean& rounds, const DealTerms& terms) {
+  if (!is_off(rounds, 0, kSameShareOfGain * std::abs(std::log(terms.speedup_min)))) return "";
+  return fmt::format("the champion against its own copy came out at {}",
+                     to_text(control_interval(rounds)));
+}
+
+std::string complaint_of_slowed(const RoundMean& rounds, double slowed_truth,
+                                const DealTerms& terms) {
+  const double truth = std::log(slowed_truth);
+  const bool found = rounds.upper(terms.confidence) < 0;
+  if (found && !is_off(rounds, truth, kSlowedShareOfDelay * std::abs(truth))) return "";
+  return fmt::format("the champion slowed to {:.3f}x came out at {}{}", slowed_truth,
+                     to_text(control_interval(rounds)), found ? "" : ", too noisy to be seen");
+}
+
 }  // namespace
+
+double look_error(double error, const AnalysisOptions& options) {
+  THRESHER_ASSERT(options.rounds_min >= 1 && options.rounds_max >= options.rounds_min);
+  return error / (1 + 3 * std::log(static_cast<double>(options.rounds_max) / options.rounds_min));
+}
 
 std::vector<TermStanding> judge_terms(const RoundValues& values,
                                       const std::vector<std::string>& problems,
@@ -124,6 +157,27 @@ bool champion_surely_spreads(const RoundValues& values, const DealTerms& terms,
                      [&](const RoundValues::OfProblem& problem) {
                        return judge.surely_spreads(mean_of_rounds(problem.champion_log_ns));
                      });
+}
+
+Controls judge_controls(const MatchSamples& samples, const DealTerms& terms) {
+  Controls controls{.slowed_truth = samples.slowed_truth};
+  const std::vector<double> same = control_values(samples, &RoundSamples::same);
+  const std::vector<double> slowed = control_values(samples, &RoundSamples::slowed);
+  if (same.empty() || slowed.empty()) {
+    controls.why_not = same.empty() ? "the champion was not measured against its own copy"
+                                    : "the champion was not measured with a known delay";
+  } else {
+    const RoundMean same_rounds = mean_of_rounds(same);
+    const RoundMean slowed_rounds = mean_of_rounds(slowed);
+    controls.same = control_interval(same_rounds);
+    controls.slowed = control_interval(slowed_rounds);
+    controls.why_not = complaint_of_same(same_rounds, terms);
+    if (controls.why_not.empty()) {
+      controls.why_not = complaint_of_slowed(slowed_rounds, samples.slowed_truth, terms);
+    }
+  }
+  controls.ok = controls.why_not.empty();
+  return controls;
 }
 
 }  // namespace thresher::referee

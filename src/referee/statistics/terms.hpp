@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How each deal term stands after these rounds: met, broken, or open because the rounds allow both.
+// How a match stands after some rounds: which of the deal terms is met, broken, or open because the
+// rounds allow both; and whether the controls, the instrument's own checks, let anybody believe it.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,16 @@
 #include "referee/statistics/round_values.hpp"
 
 namespace thresher::referee {
+
+// A look is a judgement of the terms while the match may still go on, one after every round. This
+// is the error each look may make so that all looks from rounds_min to rounds_max together make at
+// most `error`: error / (1 + 3 ln(rounds_max / rounds_min)).
+//
+// Looks share most of their rounds, so their number matters little and their range in ln(rounds)
+// much. With a factor of 3, t-tests after every round err in 4.0 to 4.8 % of cases where 5 % is
+// allowed, for ranges from 2..15 to 4..60 (terms_test.cpp counts). A match of fixed length has one
+// look, and the formula leaves it the whole error.
+double look_error(double error, const AnalysisOptions& options);
 
 enum class Standing : std::uint8_t { kMet, kOpen, kBroken };
 
@@ -28,5 +39,18 @@ std::vector<TermStanding> judge_terms(const RoundValues& values,
 // terms.
 bool champion_surely_spreads(const RoundValues& values, const DealTerms& terms,
                              const AnalysisOptions& options);
+
+// Each control fails on a sound instrument with a probability of at most 1 %: that is the error of
+// the intervals it reports. Besides, the delay must be large enough to be seen: 2.5 times the
+// standard deviation of a round for 5 rounds.
+inline constexpr double kControlError = 0.01;
+
+// An instrument this little off cannot turn a verdict, however sure of it a quiet machine is.
+inline constexpr double kSameShareOfGain = 0.1;      // of the logarithm of the speedup asked for
+inline constexpr double kSlowedShareOfDelay = 0.25;  // of the logarithm of the injected slowdown
+
+// The champion against its copy must show nothing, the champion with a known delay must show that
+// delay. A match whose controls fail is void.
+Controls judge_controls(const MatchSamples& samples, const DealTerms& terms);
 
 }  // namespace thresher::referee

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a match produces. Outcomes are data: a contestant that fails is never an exception.
+// What a match produces: raw samples as they were taken, and a verdict. Everything a verdict says
+// of times is computed from the samples (analysis.hpp), so anyone can compute it again. Outcomes
+// are data: a contestant that fails is never an exception.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +11,27 @@
 #include <vector>
 
 namespace thresher {
+
+// Four timed calls in ABBA or BAAB order: a constant or linear drift cancels.
+struct Block {
+  int problem_index = 0;
+  bool first_arm_a = true;
+  double a_ns[2] = {0, 0};
+  double b_ns[2] = {0, 0};
+};
+
+// One process round: fresh processes for every arm.
+struct RoundSamples {
+  std::vector<Block> match;   // a: champion, b: challenger
+  std::vector<Block> same;    // a: champion, b: its copy
+  std::vector<Block> slowed;  // a: champion, b: champion with a known delay inside the timed window
+};
+
+struct MatchSamples {
+  std::vector<std::string> problems;
+  double slowed_truth = 1;  // speedup of the slowed arm, below 1
+  std::vector<RoundSamples> rounds;
+};
 
 enum class VerdictKind : std::uint8_t {
   kAccepted,  // meets the deal terms
@@ -48,7 +71,7 @@ struct ProblemEstimate {
 };
 
 // The instrument's own checks, taken inside the same match. Their intervals have 99 %, so that each
-// fails by chance in one match of a hundred (controls.hpp).
+// fails by chance in one match of a hundred (terms.hpp).
 struct Controls {
   Estimate same;            // champion against its own copy: must contain 1
   Estimate slowed;          // champion against itself with a known delay

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "referee/statistics/samples.hpp"
+#include "referee/statistics/verdict.hpp"
 #include "referee/timing/contest.hpp"
 
 namespace thresher::referee {

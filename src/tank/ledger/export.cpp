@@ -10,7 +10,6 @@
 
 #include "referee/fault.hpp"
 #include "referee/statistics/json.hpp"
-#include "referee/statistics/samples.hpp"
 #include "referee/statistics/statistics.hpp"
 #include "referee/statistics/verdict.hpp"
 #include "thresher/error.hpp"

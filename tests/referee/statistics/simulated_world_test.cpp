@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "referee/statistics/round_mean.hpp"
 #include "referee/statistics/round_values.hpp"
 #include "referee/statistics/statistics.hpp"
 
