@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each match: the speedup of every problem with its interval and the lines of the deal terms, the
-// instrument's own controls, every round, every sample.
+// instrument's own controls, every heat, every sample.
 #include <fmt/format.h>
 
 #include "report/result.hpp"
@@ -80,7 +80,8 @@ void add_estimate(Page& page, const Season& season, const Json& estimate) {
                  "Speedup of each problem with its interval, and the lines of the deal terms");
   page.add_table(estimate_table(estimate));
   page.add_table(control_table(controls));
-  Html line = number(field(estimate, "round_count"), 0) + " process rounds; these find a gain of " +
+  Html line = number(field(estimate, "round_count"), 0) +
+              " heats (fresh processes each); these find a gain of " +
               percent(field(estimate, "minimum_detectable_effect")) + " with 90 % power.";
   if (field(controls, "ok") == false) {
     line += " " + badge("controls failed", "bad") + " " + text_of(controls, "why_not");

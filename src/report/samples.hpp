@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The raw samples of a match: the ratio of every process round as a trace, and every timed call.
+// The raw samples of a match: the ratio of every heat as a trace, and every timed call.
 #pragma once
 
 #include "report/page.hpp"
@@ -7,7 +7,7 @@
 
 namespace thresher::report {
 
-// Of a `match` entry. Adds nothing where it has no rounds; samples that cannot be read are said to
+// Of a `match` entry. Adds nothing where it has no heats; samples that cannot be read are said to
 // be so on the page.
 void add_samples(Page& page, const LedgerEntry& match);
 

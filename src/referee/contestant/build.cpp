@@ -71,7 +71,7 @@ std::optional<Fault> compile(const Paths& paths, const BuildOptions& options) {
   std::optional<Fault> fault =
       run_compiler(job, paths.source.filename().string(), scratch.path(), options);
   if (fault) return fault;
-  // Out of the contestant's reach: what was built is what every round runs.
+  // Out of the contestant's reach: what was built is what every heat runs.
   copy_readable(built, paths.library);
   return std::nullopt;
 }

@@ -66,7 +66,7 @@ BuildResult build_cuda(const Contestant& contestant, const BuildOptions& options
     result.fault = run_compiler(compile, source.filename().string(), scratch.path(), options);
   }
   if (result.fault) return result;
-  // Out of the contestant's reach: what was built is what every round runs.
+  // Out of the contestant's reach: what was built is what every heat runs.
   result.side.job.library = options.folder / (source.stem().string() + ".cubin");
   result.side.job.cuda.launches = contestant.launches;
   copy_readable(scratch.path() / kCubinName, result.side.job.library);

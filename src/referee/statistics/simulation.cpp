@@ -34,11 +34,11 @@ Finding find(double log_ratio, double margin) {
 }
 
 Finding t_test(const std::vector<double>& log_ratios) {
-  const RoundMean mean = mean_of_rounds(log_ratios);
+  const HeatMean mean = mean_of_heats(log_ratios);
   return find(mean.mean, mean.margin(kConfidence));
 }
 
-Finding welch_test(const RoundMean& a, const RoundMean& b) {
+Finding welch_test(const HeatMean& a, const HeatMean& b) {
   const double a_variance = a.standard_error() * a.standard_error();
   const double b_variance = b.standard_error() * b.standard_error();
   const double variance = a_variance + b_variance;
@@ -58,25 +58,25 @@ std::uint64_t trial_seed(std::uint64_t seed, int trial_index) {
 struct Outcome {
   VerdictKind kind = VerdictKind::kUnclear;
   bool controls_failed = false;
-  int round_count = 0;
+  int heat_count = 0;
 };
 
 Outcome play_by_referee(const MatchPlan& plan, std::uint64_t seed) {
   SimulatedMatch match(plan.world, plan.truth, seed);
   do {
-    match.play_round();
-  } while (next_step(match.samples(), plan.terms, plan.options) == Next::kMoreRounds);
+    match.play_heat();
+  } while (next_step(match.samples(), plan.terms, plan.options) == Next::kMoreHeats);
   const Verdict verdict = decide(match.samples(), plan.terms, plan.options);
-  return {verdict.kind, verdict.check == check::kControls, verdict.estimate->round_count};
+  return {verdict.kind, verdict.check == check::kControls, verdict.estimate->heat_count};
 }
 
 Outcome play_by_probability_ratio_test(const MatchPlan& plan, std::uint64_t seed) {
   SimulatedMatch match(plan.world, plan.truth, seed);
   Outcome outcome;
-  while (outcome.kind == VerdictKind::kUnclear && outcome.round_count < plan.options.rounds_max) {
-    match.play_round();
-    if (++outcome.round_count < plan.options.rounds_min) continue;
-    const RoundMean gain = mean_of_rounds(round_values(match.samples()).geomean_log_ratio);
+  while (outcome.kind == VerdictKind::kUnclear && outcome.heat_count < plan.options.heats_max) {
+    match.play_heat();
+    if (++outcome.heat_count < plan.options.heats_min) continue;
+    const HeatMean gain = mean_of_heats(heat_values(match.samples()).geomean_log_ratio);
     outcome.kind = probability_ratio_test(gain, std::log(plan.terms.speedup_min));
   }
   return outcome;
@@ -91,10 +91,10 @@ VerdictRates rate(const MatchPlan& plan, int trial_count, std::uint64_t seed, Pl
     rates.rejected += outcome.kind == VerdictKind::kRejected;
     rates.unclear += outcome.kind == VerdictKind::kUnclear;
     rates.controls_failed += outcome.controls_failed;
-    rates.rounds_mean += outcome.round_count;
+    rates.heats_mean += outcome.heat_count;
   }
   for (double* value : {&rates.accepted, &rates.rejected, &rates.unclear, &rates.controls_failed,
-                        &rates.rounds_mean}) {
+                        &rates.heats_mean}) {
     *value /= trial_count;
   }
   return rates;
@@ -108,7 +108,7 @@ Finding play_one_after_the_other(const SimulatedWorld& world, double speedup, st
   std::vector<double> b;
   for (int i = 0; i < 30; ++i) a.push_back(bench.call_a());
   for (int i = 0; i < 30; ++i) b.push_back(bench.call_b());
-  return welch_test(mean_of_rounds(a), mean_of_rounds(b));
+  return welch_test(mean_of_heats(a), mean_of_heats(b));
 }
 
 Finding play_pairs(const SimulatedWorld& world, double speedup, std::uint64_t seed) {
@@ -142,14 +142,14 @@ Finding play_until_significant(const SimulatedWorld& world, double speedup, std:
 
 Finding play_fresh_processes(const SimulatedWorld& world, double speedup, std::uint64_t seed) {
   SimulatedMatch match(world, {.speedups = {speedup}}, seed);
-  for (int i = 0; i < 5; ++i) match.play_round();
+  for (int i = 0; i < 5; ++i) match.play_heat();
   const Estimate found =
-      estimate(match.samples(), DealTerms{}, {.rounds_min = 5, .rounds_max = 5}).speedup;
+      estimate(match.samples(), DealTerms{}, {.heats_min = 5, .heats_max = 5}).speedup;
   if (found.low > 1) return Finding::kFaster;
   return found.high < 1 ? Finding::kSlower : Finding::kNothing;
 }
 
-VerdictKind probability_ratio_test(const RoundMean& gain, double log_speedup_asked) {
+VerdictKind probability_ratio_test(const HeatMean& gain, double log_speedup_asked) {
   constexpr double kHistoryVariance = 0.01 * 0.01;
   constexpr double kHistoryWeight = 5;
   const double bound = std::log(19);

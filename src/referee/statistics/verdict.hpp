@@ -20,8 +20,9 @@ struct Block {
   double b_ns[2] = {0, 0};
 };
 
-// One process round: fresh processes for every arm.
-struct RoundSamples {
+// One heat of a match: fresh processes for every arm. A match has several; it is itself one step in
+// a round of the tank.
+struct HeatSamples {
   std::vector<Block> match;   // a: champion, b: challenger
   std::vector<Block> same;    // a: champion, b: its copy
   std::vector<Block> slowed;  // a: champion, b: champion with a known delay inside the timed window
@@ -30,7 +31,7 @@ struct RoundSamples {
 struct MatchSamples {
   std::vector<std::string> problems;
   double slowed_truth = 1;  // speedup of the slowed arm, below 1
-  std::vector<RoundSamples> rounds;
+  std::vector<HeatSamples> heats;
 };
 
 enum class VerdictKind : std::uint8_t {
@@ -49,7 +50,7 @@ VerdictKind verdict_kind_from_string(std::string_view text);
 struct DealTerms {
   double speedup_min = 1.01;     // geomean speedup asked for, 1 + tau
   double regression_max = 0.03;  // no problem may be slower than this, as a ratio over 1
-  double spread_max = 0.05;      // standard deviation of ln(round median), both arms
+  double spread_max = 0.05;      // standard deviation of ln(heat median), both arms
   double confidence = 0.95;      // of the one-sided bounds
 };
 
@@ -64,9 +65,9 @@ struct ProblemEstimate {
   std::string problem;
   Estimate speedup;        // > 1: the challenger is faster
   double lower_bound = 1;  // one-sided, for the non-inferiority gate
-  double champion_us = 0;  // median over rounds
+  double champion_us = 0;  // median over heats
   double challenger_us = 0;
-  double champion_spread = 0;  // sd over rounds of ln(round median)
+  double champion_spread = 0;  // sd over heats of ln(heat median)
   double challenger_spread = 0;
 };
 
@@ -85,9 +86,9 @@ struct MatchEstimate {
   double lower_bound = 1;  // one-sided
   std::vector<ProblemEstimate> problems;
   Controls controls;
-  int round_count = 0;
-  double minimum_detectable_effect = 0;  // 0.01: these rounds find +1 % with 90 % power
-  int more_rounds_needed = 0;            // kUnclear: rounds still to buy for an answer
+  int heat_count = 0;
+  double minimum_detectable_effect = 0;  // 0.01: these heats find +1 % with 90 % power
+  int more_heats_needed = 0;             // kUnclear: heats still to buy for an answer
 };
 
 struct Verdict {

@@ -88,8 +88,8 @@ OrderedJson configuration_of(const PlayedMatch& match, const std::string& proble
 
 std::vector<double> runtimes_ms(const MatchSamples& samples, const std::string& problem) {
   std::vector<double> runtimes;
-  for (const RoundSamples& round : samples.rounds) {
-    for (const Block& block : round.match) {
+  for (const HeatSamples& heat : samples.heats) {
+    for (const Block& block : heat.match) {
       if (samples.problems[static_cast<std::size_t>(block.problem_index)] != problem) continue;
       for (const double ns : block.b_ns) runtimes.push_back(ns / kNsPerMs);
     }
