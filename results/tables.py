@@ -83,7 +83,7 @@ def shape_of(row):
 def match_cell(match):
     estimate = match["verdict"]["estimate"]
     if estimate is None:
-        return "no round in time"
+        return "no heat in time"
     speedup = estimate["speedup"]
     verdict = match["verdict"]["kind"]
     return f"{speedup['value']:.3f}x ({speedup['low']:.3f} to {speedup['high']:.3f}), {verdict}"

@@ -117,8 +117,8 @@ int run_match(const MatchArguments& arguments) {
                         .options = arguments.options};
   match.options.cold = !arguments.warm;
   match.options.gpu = gpu_engine_options();
-  // Steps: two contestants with three gates each, then at most rounds_max rounds.
-  Progress progress(6 + match.options.analysis.rounds_max);
+  // Steps: two contestants with three gates each, then at most heats_max heats.
+  Progress progress(6 + match.options.analysis.heats_max);
   match.options.progress = [&](const std::string& text) { progress.begin_step(text); };
   const MatchRecord record = judge(match);
   progress.clear();
@@ -154,7 +154,7 @@ Command add_match(CLI::App& app) {
   command->add_option("--call-seconds", options.call_timeout_seconds, "Longest time of one call")
       ->check(CLI::Range(0.01, 3600.0))
       ->capture_default_str();
-  command->add_option("--blocks", options.blocks_per_problem, "ABBA blocks per problem and round")
+  command->add_option("--blocks", options.blocks_per_problem, "ABBA blocks per problem and heat")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   command->add_option("--threads", options.thread_count, "Threads of each contestant")

@@ -78,8 +78,8 @@ void print_tables(const Match& match, const MatchRecord& record) {
   }
   table.add_row({"champion", match.champion.name});
   table.add_row({"challenger", match.challenger.name});
-  table.add_row({"rounds", fmt::format("{} in {:.1f} s, seed {}", record.samples.rounds.size(),
-                                       record.seconds, record.seed)});
+  table.add_row({"heats", fmt::format("{} in {:.1f} s, seed {}", record.samples.heats.size(),
+                                      record.seconds, record.seed)});
   for (const std::string& missing : verdict.missing_protections) {
     table.add_row({"not protected by", Cell(missing, Tone::kDim)});
   }

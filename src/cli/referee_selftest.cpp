@@ -16,7 +16,7 @@
 #include "cli/progress.hpp"
 #include "cli/selection.hpp"
 #include "cli/table.hpp"
-#include "referee/referee.hpp"
+#include "referee/match.hpp"
 
 namespace thresher::cli {
 namespace {

@@ -113,7 +113,7 @@ void print_designs(const std::vector<DesignRow>& rows) {
 void print_contract(const std::vector<ContractRow>& rows) {
   fmt::print(
       "\nFour problems in the last world, at least +1 %, none below -3 %:\n"
-      "accepted / rejected / unclear in %, mean rounds\n");
+      "accepted / rejected / unclear in %, mean heats\n");
   std::vector<Column> columns{{"challenger"}};
   for (const referee::NamedOptions& named : referee::kContractOptions) {
     columns.push_back({std::string(named.name), Align::kRight});
@@ -124,7 +124,7 @@ void print_contract(const std::vector<ContractRow>& rows) {
     for (const referee::VerdictRates& rates : row.by_options) {
       cells.push_back(fmt::format("{} / {} / {}, {:.1f}", percent(rates.accepted),
                                   percent(rates.rejected), percent(rates.unclear),
-                                  rates.rounds_mean));
+                                  rates.heats_mean));
     }
     table.add_row(std::move(cells));
   }
@@ -133,18 +133,18 @@ void print_contract(const std::vector<ContractRow>& rows) {
 
 void print_noise(const std::vector<NoiseRow>& rows) {
   fmt::print(
-      "\nOne problem, at least +1 %, 5 to 15 rounds, by noise per call; GSPRT: the sequential\n"
-      "probability ratio test with a history of 1 % per round, which the referee does not use\n");
+      "\nOne problem, at least +1 %, 5 to 15 heats, by noise per call; GSPRT: the sequential\n"
+      "probability ratio test with a history of 1 % per heat, which the referee does not use\n");
   Table table({{"noise", Align::kRight},
                {"decided by"},
                {"no gain: accepted", Align::kRight},
                {"+1 %: rejected", Align::kRight},
                {"+2 %: accepted", Align::kRight},
-               {"rounds at +2 %", Align::kRight}});
+               {"heats at +2 %", Align::kRight}});
   for (const NoiseRow& row : rows) {
     table.add_row({percent(row.noise_sd), std::string(row.rule), percent(row.no_gain.accepted),
                    percent(row.gain_asked.rejected), percent(row.double_gain.accepted),
-                   fmt::format("{:.1f}", row.double_gain.rounds_mean)});
+                   fmt::format("{:.1f}", row.double_gain.heats_mean)});
   }
   print(table);
 }
@@ -154,7 +154,7 @@ Json to_json(const referee::VerdictRates& rates) {
           {"rejected", rates.rejected},
           {"unclear", rates.unclear},
           {"controls_failed", rates.controls_failed},
-          {"rounds_mean", rates.rounds_mean}};
+          {"heats_mean", rates.heats_mean}};
 }
 
 Json designs_to_json(const std::vector<DesignRow>& rows) {
@@ -177,8 +177,8 @@ Json contract_to_json(const std::vector<ContractRow>& rows) {
       const referee::NamedOptions& named = referee::kContractOptions[i];
       list.push_back({{"challenger", row.truth.name},
                       {"speedups", row.truth.speedups},
-                      {"rounds_min", named.options.rounds_min},
-                      {"rounds_max", named.options.rounds_max},
+                      {"heats_min", named.options.heats_min},
+                      {"heats_max", named.options.heats_max},
                       {"verdicts", to_json(row.by_options[i])}});
     }
   }

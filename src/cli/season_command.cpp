@@ -121,12 +121,12 @@ void set_matches(SeasonRules& rules, const SeasonOptions& options) {
   rules.match.seconds_max = options.match_seconds;
   rules.match.gpu = gpu_engine_options();
   rules.match.blocks_per_problem = 2;
-  rules.match.analysis = {.rounds_min = 4, .rounds_max = 12};
+  rules.match.analysis = {.heats_min = 4, .heats_max = 12};
   rules.pilot = rules.match;
   rules.pilot.seconds_max = std::min(
       rules.backend == Backend::kGpu ? kGpuPilotSeconds : kPilotSeconds, options.match_seconds);
   rules.pilot.blocks_per_problem = 1;
-  rules.pilot.analysis = {.rounds_min = 2, .rounds_max = 2};
+  rules.pilot.analysis = {.heats_min = 2, .heats_max = 2};
   rules.pilot_seconds_max = kPilotShare * options.seconds;
 }
 

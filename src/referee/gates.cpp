@@ -7,7 +7,7 @@
 #include <future>
 
 #include "referee/stage/cases.hpp"
-#include "referee/stage/values.hpp"
+#include "referee/stage/outputs.hpp"
 #include "referee/timing/arm.hpp"
 #include "referee/timing/gpu_arm.hpp"
 

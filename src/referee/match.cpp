@@ -13,10 +13,9 @@
 #include "gemm/random.hpp"
 #include "referee/contestant/build.hpp"
 #include "referee/gates.hpp"
-#include "referee/referee.hpp"
 #include "referee/sandbox/scratch.hpp"
+#include "referee/timing/heats.hpp"
 #include "referee/timing/light.hpp"
-#include "referee/timing/rounds.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher {
@@ -68,7 +67,7 @@ void check_backends(const Match& match) {
       match.champion.name, to_string(champion), match.challenger.name, to_string(challenger)));
 }
 
-// The gates and the rounds of one match, and what they write down.
+// The gates and the heats of one match, and what they write down.
 class Referee {
  public:
   Referee(const Suite& suite, const MatchOptions& options, Backend backend)
@@ -136,16 +135,16 @@ class Referee {
     for (const Problem& problem : suite_.problems) samples.problems.push_back(problem.name);
     samples.slowed_truth = 1 / (1 + kSlowedShare);
     if (gpu_) note("device before timing: " + gpu_->describe_clocks());
-    Rounds rounds(contest, random_.next());
+    Heats heats(contest, random_.next());
     bool out_of_time = false;
     do {
-      Round round = rounds.play(random_.next(), deadline_);
-      if (round.fault) return decide_by(*round.fault);
-      out_of_time = round.out_of_time;
+      Heat heat = heats.play(random_.next(), deadline_);
+      if (heat.fault) return decide_by(*heat.fault);
+      out_of_time = heat.out_of_time;
       if (out_of_time) break;
-      note_round(round);
-      samples.rounds.push_back(std::move(round.samples));
-    } while (next_step(samples, match.terms, options_.analysis) == Next::kMoreRounds);
+      note_heat(heat);
+      samples.heats.push_back(std::move(heat.samples));
+    } while (next_step(samples, match.terms, options_.analysis) == Next::kMoreHeats);
     if (gpu_) note("device after timing: " + gpu_->describe_clocks());
     decide_by_samples(match.terms, out_of_time);
   }
@@ -179,14 +178,14 @@ class Referee {
     }
   }
 
-  void note_round(const Round& round) {
-    const RoundSeconds& seconds = round.seconds;
+  void note_heat(const Heat& heat) {
+    const HeatSeconds& seconds = heat.seconds;
     note(fmt::format(
-        "round {}: packing took {:.1f} ms (champion) and {:.1f} ms (challenger); {:.2f} s in all: "
+        "heat {}: packing took {:.1f} ms (champion) and {:.1f} ms (challenger); {:.2f} s in all: "
         "inputs {:.2f}, starting {:.2f}, packing {:.2f}, warming up {:.2f}, timing {:.2f}, "
         "ending {:.2f}",
-        record_.samples.rounds.size() + 1, 1e3 * round.champion_prepare_seconds,
-        1e3 * round.challenger_prepare_seconds, seconds.all(), seconds.inputs, seconds.start,
+        record_.samples.heats.size() + 1, 1e3 * heat.champion_prepare_seconds,
+        1e3 * heat.challenger_prepare_seconds, seconds.all(), seconds.inputs, seconds.start,
         seconds.prepare, seconds.warm_up, seconds.timing, seconds.end));
   }
 
@@ -198,17 +197,17 @@ class Referee {
   }
 
   void decide_by_samples(const DealTerms& terms, bool out_of_time) {
-    if (record_.samples.rounds.empty()) {
+    if (record_.samples.heats.empty()) {
       decide_by({VerdictKind::kUnclear, check::kTime,
-                 fmt::format("the time of {} s was over before the first round was",
+                 fmt::format("the time of {} s was over before the first heat was",
                              options_.seconds_max)});
       return;
     }
     Verdict verdict = decide(record_.samples, terms, options_.analysis);
     verdict.missing_protections = std::move(record_.verdict.missing_protections);
     if (out_of_time) {
-      verdict.reason += fmt::format(" (stopped after {} rounds by the limit of {} s)",
-                                    record_.samples.rounds.size(), options_.seconds_max);
+      verdict.reason += fmt::format(" (stopped after {} heats by the limit of {} s)",
+                                    record_.samples.heats.size(), options_.seconds_max);
     }
     record_.verdict = std::move(verdict);
     note(fmt::format("{} ({}): {}", to_string(record_.verdict.kind), record_.verdict.check,

@@ -11,7 +11,6 @@
 #include "gemm/suite.hpp"
 #include "referee/contestant/contestant.hpp"
 #include "referee/statistics/analysis.hpp"
-#include "referee/statistics/samples.hpp"
 #include "referee/statistics/verdict.hpp"
 #include "thresher/gpu.hpp"
 
@@ -19,7 +18,7 @@ namespace thresher {
 
 struct MatchOptions {
   int thread_count = 0;              // 0: all usable cores
-  int blocks_per_problem = 3;        // ABBA blocks per problem and process round
+  int blocks_per_problem = 3;        // ABBA blocks per problem and heat
   double call_timeout_seconds = 20;  // one call of a contestant
   double seconds_max = 60;           // the whole match; reached: the verdict says so
   bool cold = true;                  // evict caches before every timed call
@@ -53,6 +52,15 @@ struct MatchRecord {
 };
 
 MatchRecord judge(const Match& match);
+
+namespace referee {
+
+// judge() with what only the referee's own tests turn: the champion takes `champion_slowed_share`
+// longer in every call of the match, so that a challenger which is the champion itself is faster by
+// exactly that much.
+MatchRecord judge_with_gain(const Match& match, double champion_slowed_share);
+
+}  // namespace referee
 
 // The first steps alone (build, smoke, correctness): is this contestant right? The verdict's kind
 // is kAccepted when it is. Pilot runs and `thresher pitch check --run` use it.

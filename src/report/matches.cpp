@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each match: the speedup of every problem with its interval and the lines of the deal terms, the
-// instrument's own controls, the ratio of every process round, and every timed call.
+// instrument's own controls, the ratio of every heat, and every timed call.
 #include <fmt/format.h>
 
 #include <cmath>
 
 #include "referee/statistics/json.hpp"
-#include "referee/statistics/round_values.hpp"
+#include "referee/statistics/heat_values.hpp"
 #include "report/season.hpp"
 #include "report/values.hpp"
 #include "thresher/error.hpp"
@@ -83,7 +83,8 @@ void add_estimate(Page& page, const Season& season, const Json& estimate) {
                  "Speedup of each problem with its interval, and the lines of the deal terms");
   page.add_table(estimate_table(estimate));
   page.add_table(control_table(controls));
-  Html line = number(field(estimate, "round_count"), 0) + " process rounds; these find a gain of " +
+  Html line = number(field(estimate, "round_count"), 0) +
+              " heats (fresh processes each); these find a gain of " +
               percent(field(estimate, "minimum_detectable_effect")) + " with 90 % power.";
   if (field(controls, "ok") == false) {
     line += " " + badge("controls failed", "bad") + " " + text_of(controls, "why_not");
@@ -91,34 +92,34 @@ void add_estimate(Page& page, const Season& season, const Json& estimate) {
   page.add_paragraph(line);
 }
 
-// Rounds are numbered as in round_values(): complete ones only, from 1.
+// Heats are numbered as in heat_values(): complete ones only, from 1.
 void add_trace(Page& page, const MatchSamples& samples) {
-  const referee::RoundValues values = referee::round_values(samples);
-  if (values.round_count == 0) return;
-  std::vector<HtmlColumn> columns{{"Process round", true}};
+  const referee::HeatValues values = referee::heat_values(samples);
+  if (values.heat_count == 0) return;
+  std::vector<HtmlColumn> columns{{"Heat", true}};
   Json groups = Json::array();
   for (std::size_t i = 0; i < samples.problems.size(); ++i) {
     columns.push_back({samples.problems[i], true});
     groups.push_back({{"label", samples.problems[i]}, {"values", Json::array()}});
   }
-  HtmlTable table("Speedup found by each process round", columns);
-  Json rounds = Json::array();
-  for (int round = 0; round < values.round_count; ++round) {
-    std::vector<Html> cells{fmt::format("{}", round + 1)};
-    rounds.push_back(round + 1);
+  HtmlTable table("Speedup found by each heat", columns);
+  Json heats = Json::array();
+  for (int heat = 0; heat < values.heat_count; ++heat) {
+    std::vector<Html> cells{fmt::format("{}", heat + 1)};
+    heats.push_back(heat + 1);
     for (std::size_t i = 0; i < samples.problems.size(); ++i) {
-      const double ratio = std::exp(values.problems[i].log_ratio[static_cast<std::size_t>(round)]);
+      const double ratio = std::exp(values.problems[i].log_ratio[static_cast<std::size_t>(heat)]);
       cells.push_back(speedup(std::optional(ratio)));
       groups[i]["values"].push_back(ratio);
     }
     table.add_row(cells);
   }
   page.add_chart({{"type", "lines"},
-                  {"x", std::move(rounds)},
-                  {"x_title", "process round"},
+                  {"x", std::move(heats)},
+                  {"x_title", "heat"},
                   {"y_title", "speedup"},
                   {"groups", std::move(groups)}},
-                 "Speedup of each problem in each process round");
+                 "Speedup of each problem in each heat");
   page.add_table(table);
 }
 
@@ -151,18 +152,18 @@ HtmlTable sample_table(const MatchSamples& samples) {
   HtmlTable table(
       "Every timed call, in nanoseconds. A is the champion; B the challenger, the "
       "champion's copy (same) or the delayed champion (slowed)",
-      {{"Round", true},
+      {{"Heat", true},
        {"Series"},
        {"Problem"},
        {"Order", false, true},
        {"A (ns)", false, true},
        {"B (ns)", false, true}});
-  for (std::size_t i = 0; i < samples.rounds.size(); ++i) {
-    const RoundSamples& round = samples.rounds[i];
+  for (std::size_t i = 0; i < samples.heats.size(); ++i) {
+    const HeatSamples& heat = samples.heats[i];
     const std::string number = fmt::format("{}", i + 1);
-    add_times(table, {number, "match"}, samples.problems, round.match);
-    add_times(table, {number, "same"}, samples.problems, round.same);
-    add_times(table, {number, "slowed"}, samples.problems, round.slowed);
+    add_times(table, {number, "match"}, samples.problems, heat.match);
+    add_times(table, {number, "same"}, samples.problems, heat.same);
+    add_times(table, {number, "slowed"}, samples.problems, heat.slowed);
   }
   return table;
 }
@@ -173,7 +174,7 @@ void add_samples(Page& page, const LedgerEntry& match) {
   if (!field(field(match.data, "samples"), "rounds").is_array()) return;
   try {
     const auto samples = match.data.at("samples").get<MatchSamples>();
-    if (samples.rounds.empty()) return;
+    if (samples.heats.empty()) return;
     add_trace(page, samples);
     page.add_details("Raw samples", sample_table(samples).html());
   } catch (const Error& error) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Leaves files for the next round, and for the operator: anywhere but in its scratch folder, by
+/* Leaves files for the next heat, and for the operator: anywhere but in its scratch folder, by
  * every way to make, change, move, link or cut one. Catalogue 7, 12. */
 #include <fcntl.h>
 #include <stdio.h>

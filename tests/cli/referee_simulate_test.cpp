@@ -24,7 +24,7 @@ TEST(RefereeSimulate, PrintsEveryWorldDesignAndChallengerAsATable) {
   const std::string out = simulate("--trials 2");
   for (const char* text :
        {"quiet", "+ drift", "+ slot order", "+ process luck", "A x30, B x30, Welch",
-        "ABBA x3, 5 processes", "5 to 15 rounds", "+4/+4/+4/-4 %", "20 % slower", "GSPRT"}) {
+        "ABBA x3, 5 processes", "5 to 15 heats", "+4/+4/+4/-4 %", "20 % slower", "GSPRT"}) {
     EXPECT_NE(out.find(text), std::string::npos) << text << " in\n" << out;
   }
 }
@@ -41,8 +41,8 @@ TEST(RefereeSimulate, PrintsTheSameAsJson) {
     EXPECT_DOUBLE_EQ(verdicts["accepted"].get<double>() + verdicts["rejected"].get<double>() +
                          verdicts["unclear"].get<double>(),
                      1);
-    EXPECT_GE(verdicts["rounds_mean"], row["rounds_min"]);
-    EXPECT_LE(verdicts["rounds_mean"], row["rounds_max"]);
+    EXPECT_GE(verdicts["heats_mean"], row["heats_min"]);
+    EXPECT_LE(verdicts["heats_mean"], row["heats_max"]);
   }
 }
 

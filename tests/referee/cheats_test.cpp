@@ -130,7 +130,7 @@ TEST(CheatsThatNeedMore, BurningWhileIdleDoesNotPay) {
   const MatchRecord record = judge(match_against("burns_while_idle.c", tiny_suite()));
   SCOPED_TRACE(record.verdict.reason);
   EXPECT_NE(to_string(record.verdict.kind), "accepted");
-  EXPECT_EQ(record.samples.rounds.size(), 2u);
+  EXPECT_EQ(record.samples.heats.size(), 2u);
 }
 
 }  // namespace

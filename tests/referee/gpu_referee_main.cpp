@@ -99,7 +99,7 @@ class Trial {
                                       .terms = {},
                                       .options = options_});
     for (const std::string& line : record.log) fmt::print("    {}\n", line);
-    const bool ok = record.verdict.estimate && record.samples.rounds.size() == 2;
+    const bool ok = record.verdict.estimate && record.samples.heats.size() == 2;
     count(ok, what, record.verdict);
   }
 

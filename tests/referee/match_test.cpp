@@ -49,12 +49,12 @@ TEST(Judge, TimesWhoPassesTheGates) {
   EXPECT_NE(to_string(record.verdict.kind), "wrong") << record.verdict.reason;
   ASSERT_TRUE(record.verdict.estimate);
   EXPECT_EQ(record.samples.problems, std::vector<std::string>{"tiny_gemm"});
-  ASSERT_EQ(record.samples.rounds.size(), 2u);
-  for (const RoundSamples& round : record.samples.rounds) {
-    EXPECT_EQ(round.match.size(), 3u);
-    EXPECT_EQ(round.same.size(), 1u);
-    EXPECT_EQ(round.slowed.size(), 1u);
-    for (const Block& block : round.match) {
+  ASSERT_EQ(record.samples.heats.size(), 2u);
+  for (const HeatSamples& heat : record.samples.heats) {
+    EXPECT_EQ(heat.match.size(), 3u);
+    EXPECT_EQ(heat.same.size(), 1u);
+    EXPECT_EQ(heat.slowed.size(), 1u);
+    for (const Block& block : heat.match) {
       for (const double ns : {block.a_ns[0], block.a_ns[1], block.b_ns[0], block.b_ns[1]}) {
         EXPECT_GT(ns, 0);
       }
@@ -62,7 +62,7 @@ TEST(Judge, TimesWhoPassesTheGates) {
   }
   EXPECT_NE(record.seed, 0u);
   EXPECT_NE(record.champion_hash, record.challenger_hash);
-  // Where the time of each round went.
+  // Where the time of each heat went.
   const auto speaks_of_time = [](const std::string& line) {
     return line.find(" s in all: inputs ") != std::string::npos;
   };
@@ -75,7 +75,7 @@ TEST(Judge, WarmMatchesRunToo) {
               .suite = tiny_suite(),
               .options = quick_options()};
   match.options.cold = false;
-  EXPECT_EQ(judge(match).samples.rounds.size(), 2u);
+  EXPECT_EQ(judge(match).samples.heats.size(), 2u);
 }
 
 TEST(Judge, StopsWhenTheTimeIsOver) {

@@ -45,8 +45,8 @@ inline MatchOptions quick_options() {
   options.blocks_per_problem = 3;  // with the warm-up more than seven calls in a process
   options.call_timeout_seconds = 3;
   options.seconds_max = 600;  // never reached: no verdict here is a matter of the machine's speed
-  options.analysis.rounds_min = 2;
-  options.analysis.rounds_max = 2;
+  options.analysis.heats_min = 2;
+  options.analysis.heats_max = 2;
   options.program = THRESHER_BINARY_DIR "/thresher";
   return options;
 }

@@ -23,15 +23,15 @@ struct SampleMatch {
   bool control = false;
 };
 
-inline constexpr int kSampleRounds = 6;
+inline constexpr int kSampleHeats = 6;
 inline constexpr double kSlowedTruth = 0.95;
 
-// Speedups with a wobble from round to round, so that intervals have a width.
+// Speedups with a wobble from heat to heat, so that intervals have a width.
 inline MatchSamples sample_samples(const std::vector<double>& speedups) {
   MatchSamples samples{.problems = {"decode_g8_n4096_k7168", "g2_n3072_k4096", "g2_n4096_k1536"},
                        .slowed_truth = kSlowedTruth};
-  for (int k = 0; k < kSampleRounds; ++k) {
-    RoundSamples round;
+  for (int k = 0; k < kSampleHeats; ++k) {
+    HeatSamples heat;
     for (int j = 0; j < static_cast<int>(speedups.size()); ++j) {
       const double champion_ns = 373000.0 / (1 + j) + 100 * k;
       const double wobble = std::exp(0.006 * std::sin(2.0 * k + j));
@@ -39,11 +39,11 @@ inline MatchSamples sample_samples(const std::vector<double>& speedups) {
         const double other_ns = std::round(champion_ns / (speedup * wobble));
         return Block{j, k % 2 == 0, {champion_ns, champion_ns}, {other_ns, other_ns}};
       };
-      round.match.push_back(block(speedups[static_cast<std::size_t>(j)]));
-      round.same.push_back(block(1));
-      round.slowed.push_back(block(kSlowedTruth));
+      heat.match.push_back(block(speedups[static_cast<std::size_t>(j)]));
+      heat.same.push_back(block(1));
+      heat.slowed.push_back(block(kSlowedTruth));
     }
-    samples.rounds.push_back(round);
+    samples.heats.push_back(heat);
   }
   return samples;
 }

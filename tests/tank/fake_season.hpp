@@ -65,7 +65,7 @@ struct FakeMachine {
     }
     const double ratio = speed(match.challenger) / speed(match.champion);
     const Estimate speedup{.value = ratio, .low = 0.99 * ratio, .high = 1.01 * ratio};
-    MatchEstimate estimate{.speedup = speedup, .lower_bound = speedup.low, .round_count = 5};
+    MatchEstimate estimate{.speedup = speedup, .lower_bound = speedup.low, .heat_count = 5};
     for (const Problem& problem : match.suite.problems) {
       estimate.problems.push_back({.problem = problem.name,
                                    .speedup = speedup,

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "referee/contestant/build_gpu.hpp"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -9,7 +7,7 @@
 
 #include "assert.hpp"
 #include "gpu/runtime/compiler.hpp"
-#include "referee/contestant/compile_step.hpp"
+#include "referee/contestant/build.hpp"
 #include "referee/contestant/cuda_compile.hpp"
 #include "referee/protocol.hpp"
 #include "referee/sandbox/scratch.hpp"
@@ -68,7 +66,7 @@ BuildResult build_cuda(const Contestant& contestant, const BuildOptions& options
     result.fault = run_compiler(compile, source.filename().string(), scratch.path(), options);
   }
   if (result.fault) return result;
-  // Out of the contestant's reach: what was built is what every round runs.
+  // Out of the contestant's reach: what was built is what every heat runs.
   result.side.job.library = options.folder / (source.stem().string() + ".cubin");
   result.side.job.cuda.launches = contestant.launches;
   copy_readable(scratch.path() / kCubinName, result.side.job.library);

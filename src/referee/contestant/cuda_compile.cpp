@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "embedded_file.hpp"
+#include "referee/contestant/build.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::referee {

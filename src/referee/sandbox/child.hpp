@@ -13,7 +13,7 @@
 
 #include "referee/protocol.hpp"
 #include "referee/sandbox/job.hpp"
-#include "referee/sandbox/unique_fd.hpp"
+#include "referee/sandbox/scratch.hpp"
 
 namespace thresher::referee {
 

@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "referee/sandbox/sandbox.hpp"
-#include "referee/sandbox/unique_fd.hpp"
+#include "referee/sandbox/scratch.hpp"
 
 namespace thresher::referee {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "referee/contestant/cuda_compile.hpp"
 #include "referee/protocol.hpp"
-#include "referee/worker/worker_main.hpp"
+#include "referee/worker/worker.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::referee {

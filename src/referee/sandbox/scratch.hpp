@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders for the length of a match, removed with everything in them.
+// What the referee takes from the system and surely gives back: folders, removed with everything in
+// them, and file descriptors.
 #pragma once
+
+#include <unistd.h>
 
 #include <cstdint>
 #include <filesystem>
+#include <utility>
 
 namespace thresher::referee {
 
@@ -24,6 +28,29 @@ class ScratchFolder {
 
  private:
   std::filesystem::path path_;
+};
+
+class UniqueFd {
+ public:
+  UniqueFd() = default;
+  explicit UniqueFd(int fd) : fd_(fd) {}
+  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  UniqueFd& operator=(UniqueFd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~UniqueFd() { close(); }
+
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+
+  void close() {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = -1;
+  }
+
+ private:
+  int fd_ = -1;
 };
 
 }  // namespace thresher::referee

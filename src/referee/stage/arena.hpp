@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "referee/sandbox/unique_fd.hpp"
+#include "referee/sandbox/scratch.hpp"
 
 namespace thresher::referee {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The weights of a match on a GPU: on stage in as many copies as timed batches go round.
 //
-// They are drawn once per match, and turned anew for every round: the signs of random rows, of each
-// copy others. Their memory stays as well. What is fresh in a round is what its times depend on:
+// They are drawn once per match, and turned anew for every heat: the signs of random rows, of each
+// copy others. Their memory stays as well. What is fresh in a heat is what its times depend on:
 // the contestants' processes, and the memory these take on the device.
 #pragma once
 
@@ -18,7 +18,7 @@ class GpuCopies {
  public:
   GpuCopies(const gpu::Device& device, std::vector<GpuEntry> entries, Random& random);
 
-  // Before every round, while no contestant is running.
+  // Before every heat, while no contestant is running.
   void turn(Random& random);
 
   std::span<const GpuEntry> entries() const { return entries_; }

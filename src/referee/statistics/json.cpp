@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every type names its fields once, in walk(). The Writer and the Reader both take that walk.
+//
+// Heats were called rounds when the first ledgers were written, and keep that name here: "rounds",
+// "round_count", "more_rounds_needed". Other keys would make those ledgers unreadable, and their
+// entries cannot be rewritten, because each carries a hash of the one before.
 #include "referee/statistics/json.hpp"
 
 #include <fmt/format.h>
@@ -27,16 +31,16 @@ void walk(auto& visit, Is<Block> auto& block) {
   visit("b_ns", block.b_ns);
 }
 
-void walk(auto& visit, Is<RoundSamples> auto& round) {
-  visit("match", round.match);
-  visit("same", round.same);
-  visit("slowed", round.slowed);
+void walk(auto& visit, Is<HeatSamples> auto& heat) {
+  visit("match", heat.match);
+  visit("same", heat.same);
+  visit("slowed", heat.slowed);
 }
 
 void walk(auto& visit, Is<MatchSamples> auto& samples) {
   visit("problems", samples.problems);
   visit("slowed_truth", samples.slowed_truth);
-  visit("rounds", samples.rounds);
+  visit("rounds", samples.heats);
 }
 
 void walk(auto& visit, Is<DealTerms> auto& terms) {
@@ -75,9 +79,9 @@ void walk(auto& visit, Is<MatchEstimate> auto& estimate) {
   visit("lower_bound", estimate.lower_bound);
   visit("problems", estimate.problems);
   visit("controls", estimate.controls);
-  visit("round_count", estimate.round_count);
+  visit("round_count", estimate.heat_count);
   visit("minimum_detectable_effect", estimate.minimum_detectable_effect);
-  visit("more_rounds_needed", estimate.more_rounds_needed);
+  visit("more_rounds_needed", estimate.more_heats_needed);
 }
 
 void walk(auto& visit, Is<Verdict> auto& verdict) {
@@ -149,11 +153,11 @@ class Reader {
 
   void read(MatchSamples& out) const {
     walk(*this, out);
-    for (std::size_t i = 0; i < out.rounds.size(); ++i) {
-      const Reader round = field("rounds").item(i);
-      round.field("match").check_problems(out.rounds[i].match, out.problems.size());
-      round.field("same").check_problems(out.rounds[i].same, out.problems.size());
-      round.field("slowed").check_problems(out.rounds[i].slowed, out.problems.size());
+    for (std::size_t i = 0; i < out.heats.size(); ++i) {
+      const Reader heat = field("rounds").item(i);
+      heat.field("match").check_problems(out.heats[i].match, out.problems.size());
+      heat.field("same").check_problems(out.heats[i].same, out.problems.size());
+      heat.field("slowed").check_problems(out.heats[i].slowed, out.problems.size());
     }
   }
 

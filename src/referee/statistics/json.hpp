@@ -2,15 +2,15 @@
 // Samples, verdicts and deal terms as JSON, as the ledger keeps them: nlohmann's hooks, so that
 // `json["verdict"] = verdict` and `json.at("verdict").get<Verdict>()` work.
 //
-// Keys are the names of the members. A number that JSON cannot write, such as the open end of an
-// interval, becomes the text "inf", "-inf" or "nan". What was written reads back equal. Reading
-// ignores keys it does not know and throws Error for everything else that is not as written, naming
-// the field: "verdict.estimate.problems[2].speedup.low: expected a number, found true".
+// Keys are the names of the members, but that heats are called rounds (json.cpp says why). A number
+// that JSON cannot write, such as the open end of an interval, becomes the text "inf", "-inf" or
+// "nan". What was written reads back equal. Reading ignores keys it does not know and throws Error
+// for everything else that is not as written, naming the field:
+// "verdict.estimate.problems[2].speedup.low: expected a number, found true".
 #pragma once
 
 #include <nlohmann/json.hpp>
 
-#include "referee/statistics/samples.hpp"
 #include "referee/statistics/verdict.hpp"
 
 namespace thresher {

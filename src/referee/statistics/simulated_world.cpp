@@ -53,8 +53,8 @@ SimulatedMatch::SimulatedMatch(const SimulatedWorld& world, const SimulatedTruth
   }
 }
 
-void SimulatedMatch::play_round() {
-  RoundSamples round;
+void SimulatedMatch::play_heat() {
+  HeatSamples heat;
   machine_.settle();
   for (int problem = 0; problem < static_cast<int>(truth_.speedups.size()); ++problem) {
     const auto process = [&](double speedup) {
@@ -65,12 +65,12 @@ void SimulatedMatch::play_round() {
     const double copy = process(1);
     const double slowed = process(truth_.slowed_speedup);
     for (int i = 0; i < truth_.blocks_per_problem; ++i) {
-      round.match.push_back(play_block(machine_, problem, champion, challenger));
-      round.same.push_back(play_block(machine_, problem, champion, copy));
-      round.slowed.push_back(play_block(machine_, problem, champion, slowed));
+      heat.match.push_back(play_block(machine_, problem, champion, challenger));
+      heat.same.push_back(play_block(machine_, problem, champion, copy));
+      heat.slowed.push_back(play_block(machine_, problem, champion, slowed));
     }
   }
-  samples_.rounds.push_back(std::move(round));
+  samples_.heats.push_back(std::move(heat));
 }
 
 }  // namespace thresher::referee

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gemm/random.hpp"
-#include "referee/statistics/samples.hpp"
+#include "referee/statistics/verdict.hpp"
 
 namespace thresher::referee {
 
@@ -32,7 +32,7 @@ class SimulatedMachine {
 
   bool toss() { return random_.below(2) == 0; }
 
-  // Warm-up before a round brings the clock back to its steady state: the walk starts anew.
+  // Warm-up before a heat brings the clock back to its steady state: the walk starts anew.
   void settle() { drift_ = 0; }
 
   // What the stopwatch reads for a call that would take exp(log_ns) on a perfect machine.
@@ -57,13 +57,13 @@ struct SimulatedTruth {
   int blocks_per_problem = 3;
 };
 
-// A match as the referee would play it, round by round: fresh processes for the champion, the
-// challenger, the champion's copy and the slowed champion in every round.
+// A match as the referee would play it, heat by heat: fresh processes for the champion, the
+// challenger, the champion's copy and the slowed champion in every heat.
 class SimulatedMatch {
  public:
   SimulatedMatch(const SimulatedWorld& world, const SimulatedTruth& truth, std::uint64_t seed);
 
-  void play_round();
+  void play_heat();
   const MatchSamples& samples() const { return samples_; }
 
  private:

@@ -3,11 +3,50 @@
 
 #include <cmath>
 
-#include "referee/statistics/round_mean.hpp"
-#include "referee/statistics/round_values.hpp"
+#include "referee/statistics/distributions.hpp"
 
 namespace thresher::referee {
 namespace {
+
+constexpr double kConfidence = 0.975;  // one-sided, for a two-sided test at 5 %
+
+// The two contestants in one process each, with whatever luck these have.
+struct Bench {
+  Bench(const SimulatedWorld& world, double speedup, std::uint64_t seed)
+      : machine(world, seed),
+        a_log_ns(machine.draw_process_offset()),
+        b_log_ns(machine.draw_process_offset() - std::log(speedup)) {}
+
+  double call_a() { return std::log(machine.call_ns(a_log_ns)); }
+  double call_b() { return std::log(machine.call_ns(b_log_ns)); }
+  double play_block_log_ratio() {
+    return block_log_ratio(play_block(machine, 0, a_log_ns, b_log_ns));
+  }
+
+  SimulatedMachine machine;
+  double a_log_ns;
+  double b_log_ns;
+};
+
+Finding find(double log_ratio, double margin) {
+  if (log_ratio > margin) return Finding::kFaster;
+  return log_ratio < -margin ? Finding::kSlower : Finding::kNothing;
+}
+
+Finding t_test(const std::vector<double>& log_ratios) {
+  const HeatMean mean = mean_of_heats(log_ratios);
+  return find(mean.mean, mean.margin(kConfidence));
+}
+
+Finding welch_test(const HeatMean& a, const HeatMean& b) {
+  const double a_variance = a.standard_error() * a.standard_error();
+  const double b_variance = b.standard_error() * b.standard_error();
+  const double variance = a_variance + b_variance;
+  const double df =
+      variance * variance /
+      (a_variance * a_variance / (a.count - 1) + b_variance * b_variance / (b.count - 1));
+  return find(a.mean - b.mean, student_t_quantile(kConfidence, df) * std::sqrt(variance));
+}
 
 constexpr double kGain = 1.02;
 
@@ -19,25 +58,25 @@ std::uint64_t trial_seed(std::uint64_t seed, int trial_index) {
 struct Outcome {
   VerdictKind kind = VerdictKind::kUnclear;
   bool controls_failed = false;
-  int round_count = 0;
+  int heat_count = 0;
 };
 
 Outcome play_by_referee(const MatchPlan& plan, std::uint64_t seed) {
   SimulatedMatch match(plan.world, plan.truth, seed);
   do {
-    match.play_round();
-  } while (next_step(match.samples(), plan.terms, plan.options) == Next::kMoreRounds);
+    match.play_heat();
+  } while (next_step(match.samples(), plan.terms, plan.options) == Next::kMoreHeats);
   const Verdict verdict = decide(match.samples(), plan.terms, plan.options);
-  return {verdict.kind, verdict.check == check::kControls, verdict.estimate->round_count};
+  return {verdict.kind, verdict.check == check::kControls, verdict.estimate->heat_count};
 }
 
 Outcome play_by_probability_ratio_test(const MatchPlan& plan, std::uint64_t seed) {
   SimulatedMatch match(plan.world, plan.truth, seed);
   Outcome outcome;
-  while (outcome.kind == VerdictKind::kUnclear && outcome.round_count < plan.options.rounds_max) {
-    match.play_round();
-    if (++outcome.round_count < plan.options.rounds_min) continue;
-    const RoundMean gain = mean_of_rounds(round_values(match.samples()).geomean_log_ratio);
+  while (outcome.kind == VerdictKind::kUnclear && outcome.heat_count < plan.options.heats_max) {
+    match.play_heat();
+    if (++outcome.heat_count < plan.options.heats_min) continue;
+    const HeatMean gain = mean_of_heats(heat_values(match.samples()).geomean_log_ratio);
     outcome.kind = probability_ratio_test(gain, std::log(plan.terms.speedup_min));
   }
   return outcome;
@@ -52,16 +91,76 @@ VerdictRates rate(const MatchPlan& plan, int trial_count, std::uint64_t seed, Pl
     rates.rejected += outcome.kind == VerdictKind::kRejected;
     rates.unclear += outcome.kind == VerdictKind::kUnclear;
     rates.controls_failed += outcome.controls_failed;
-    rates.rounds_mean += outcome.round_count;
+    rates.heats_mean += outcome.heat_count;
   }
   for (double* value : {&rates.accepted, &rates.rejected, &rates.unclear, &rates.controls_failed,
-                        &rates.rounds_mean}) {
+                        &rates.heats_mean}) {
     *value /= trial_count;
   }
   return rates;
 }
 
 }  // namespace
+
+Finding play_one_after_the_other(const SimulatedWorld& world, double speedup, std::uint64_t seed) {
+  Bench bench(world, speedup, seed);
+  std::vector<double> a;
+  std::vector<double> b;
+  for (int i = 0; i < 30; ++i) a.push_back(bench.call_a());
+  for (int i = 0; i < 30; ++i) b.push_back(bench.call_b());
+  return welch_test(mean_of_heats(a), mean_of_heats(b));
+}
+
+Finding play_pairs(const SimulatedWorld& world, double speedup, std::uint64_t seed) {
+  Bench bench(world, speedup, seed);
+  std::vector<double> log_ratios;
+  for (int i = 0; i < 30; ++i) {
+    const double a = bench.call_a();
+    log_ratios.push_back(a - bench.call_b());
+  }
+  return t_test(log_ratios);
+}
+
+Finding play_one_process(const SimulatedWorld& world, double speedup, std::uint64_t seed) {
+  Bench bench(world, speedup, seed);
+  std::vector<double> log_ratios;
+  for (int i = 0; i < 15; ++i) log_ratios.push_back(bench.play_block_log_ratio());
+  return t_test(log_ratios);
+}
+
+Finding play_until_significant(const SimulatedWorld& world, double speedup, std::uint64_t seed) {
+  Bench bench(world, speedup, seed);
+  std::vector<double> log_ratios;
+  while (log_ratios.size() < 60) {
+    log_ratios.push_back(bench.play_block_log_ratio());
+    if (log_ratios.size() < 5) continue;
+    const Finding finding = t_test(log_ratios);
+    if (finding != Finding::kNothing) return finding;
+  }
+  return Finding::kNothing;
+}
+
+Finding play_fresh_processes(const SimulatedWorld& world, double speedup, std::uint64_t seed) {
+  SimulatedMatch match(world, {.speedups = {speedup}}, seed);
+  for (int i = 0; i < 5; ++i) match.play_heat();
+  const Estimate found =
+      estimate(match.samples(), DealTerms{}, {.heats_min = 5, .heats_max = 5}).speedup;
+  if (found.low > 1) return Finding::kFaster;
+  return found.high < 1 ? Finding::kSlower : Finding::kNothing;
+}
+
+VerdictKind probability_ratio_test(const HeatMean& gain, double log_speedup_asked) {
+  constexpr double kHistoryVariance = 0.01 * 0.01;
+  constexpr double kHistoryWeight = 5;
+  const double bound = std::log(19);
+  const double df = gain.count - 1;
+  const double variance =
+      (df * gain.sd * gain.sd + kHistoryWeight * kHistoryVariance) / (df + kHistoryWeight);
+  const double llr =
+      gain.count * log_speedup_asked * (2 * gain.mean - log_speedup_asked) / (2 * variance);
+  if (llr >= bound) return VerdictKind::kAccepted;
+  return llr <= -bound ? VerdictKind::kRejected : VerdictKind::kUnclear;
+}
 
 DesignRates rate_design(const Design& design, const SimulatedWorld& world, int trial_count,
                         std::uint64_t seed) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "referee/statistics/analysis.hpp"
-#include "referee/statistics/simulated_designs.hpp"
+#include "referee/statistics/heat_values.hpp"
 #include "referee/statistics/simulated_world.hpp"
 
 namespace thresher::referee {
@@ -28,6 +28,43 @@ inline constexpr std::array<NamedWorld, 4> kWorlds = {{
      {.drift_sd = 0.002, .second_slot_effect = 0.005, .process_offset_sd = 0.005}},
 }};
 
+enum class Finding : std::uint8_t { kNothing, kFaster, kSlower };
+
+// A way to answer "is B faster than A?" from 60 calls, as a benchmark script would do it, with a
+// two-sided test at 5 %. All but the last are wrong in some simulated world; they are here to show
+// that the worlds contain the traps, and why the referee does it the last way.
+struct Design {
+  std::string_view name;
+  // Plays B, which is `speedup` times as fast as A, on a machine of that world.
+  Finding (*play)(const SimulatedWorld& world, double speedup, std::uint64_t seed);
+};
+
+// A 30 times, then B 30 times, Welch's t-test.
+Finding play_one_after_the_other(const SimulatedWorld& world, double speedup, std::uint64_t seed);
+// A B A B ... 30 times, paired t-test.
+Finding play_pairs(const SimulatedWorld& world, double speedup, std::uint64_t seed);
+// 15 ABBA blocks in one process for each arm, t-test over blocks.
+Finding play_one_process(const SimulatedWorld& world, double speedup, std::uint64_t seed);
+// The same, tested after every block from the 5th to the 60th until something is found.
+Finding play_until_significant(const SimulatedWorld& world, double speedup, std::uint64_t seed);
+// 5 heats of fresh processes with 3 ABBA blocks each, t-test over heats: the referee's estimate.
+Finding play_fresh_processes(const SimulatedWorld& world, double speedup, std::uint64_t seed);
+
+inline constexpr std::array<Design, 5> kDesigns = {{
+    {"A x30, B x30, Welch", play_one_after_the_other},
+    {"AB x30, paired", play_pairs},
+    {"ABBA x15, one process", play_one_process},
+    {"ABBA until significant", play_until_significant},
+    {"ABBA x3, 5 processes", play_fresh_processes},
+}};
+
+// The generalised sequential probability ratio test of a gain of exactly `log_speedup_asked`
+// against no gain, with errors of 5 %, looked at after every heat:
+//   LLR = n (s1 - s0) (2 m - s0 - s1) / (2 v), s0 = 0, s1 = log_speedup_asked, bounds +-ln 19,
+// v the variance of a heat, shrunk towards a machine's history: five heats' worth of 1 %.
+// Efficient where the history is right, wrong too often on a machine noisier than its history.
+VerdictKind probability_ratio_test(const HeatMean& gain, double log_speedup_asked);
+
 struct DesignRates {
   double false_positives = 0;  // share of A/A comparisons that find a difference
   double power = 0;            // share of 2 % gains that are found
@@ -41,7 +78,7 @@ struct VerdictRates {
   double rejected = 0;
   double unclear = 0;
   double controls_failed = 0;  // the part of `unclear` that is void
-  double rounds_mean = 0;
+  double heats_mean = 0;
 };
 
 struct MatchPlan {
@@ -51,7 +88,7 @@ struct MatchPlan {
   AnalysisOptions options;
 };
 
-// Matches under the whole contract: rounds until next_step() has enough, then decide().
+// Matches under the whole contract: heats until next_step() has enough, then decide().
 VerdictRates rate_verdicts(const MatchPlan& plan, int trial_count, std::uint64_t seed);
 
 // The same matches, stopped and decided by probability_ratio_test() on the geomean alone.
@@ -69,18 +106,18 @@ struct NamedOptions {
 };
 
 // What challengers may turn out to be under terms of +1 % and at most -3 %, and how long they may
-// be measured: a fixed number of rounds, or as many as next_step() wants.
+// be measured: a fixed number of heats, or as many as next_step() wants.
 std::vector<NamedTruth> contract_truths();
 inline constexpr std::array<NamedOptions, 3> kContractOptions = {{
-    {"5 rounds", {.rounds_min = 5, .rounds_max = 5}},
-    {"8 rounds", {.rounds_min = 8, .rounds_max = 8}},
-    {"5 to 15 rounds", {.rounds_min = 5, .rounds_max = 15}},
+    {"5 heats", {.heats_min = 5, .heats_max = 5}},
+    {"8 heats", {.heats_min = 8, .heats_max = 8}},
+    {"5 to 15 heats", {.heats_min = 5, .heats_max = 15}},
 }};
 
 // Four problems, 3 blocks each, in the last of the worlds.
 MatchPlan contract_plan(const std::vector<double>& speedups, const AnalysisOptions& options);
 
-// One problem under the gain's term alone, 5 to 15 rounds, on a machine of this noise per call: the
+// One problem under the gain's term alone, 5 to 15 heats, on a machine of this noise per call: the
 // error rates must hold however noisy it is.
 MatchPlan noise_plan(double noise_sd, double speedup);
 inline constexpr std::array<double, 5> kNoises = {0.005, 0.01, 0.02, 0.04, 0.08};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How each deal term stands after these rounds: met, broken, or open because the rounds allow both.
+// How a match stands after some heats: which of the deal terms is met, broken, or open because the
+// heats allow both; and whether the controls, the instrument's own checks, let anybody believe it.
 #pragma once
 
 #include <cstdint>
@@ -7,26 +8,49 @@
 #include <vector>
 
 #include "referee/statistics/analysis.hpp"
-#include "referee/statistics/round_values.hpp"
+#include "referee/statistics/heat_values.hpp"
 
 namespace thresher::referee {
+
+// A look is a judgement of the terms while the match may still go on, one after every heat. This
+// is the error each look may make so that all looks from heats_min to heats_max together make at
+// most `error`: error / (1 + 3 ln(heats_max / heats_min)).
+//
+// Looks share most of their heats, so their number matters little and their range in ln(heats)
+// much. With a factor of 3, t-tests after every heat err in 4.0 to 4.8 % of cases where 5 % is
+// allowed, for ranges from 2..15 to 4..60 (terms_test.cpp counts). A match of fixed length has one
+// look, and the formula leaves it the whole error.
+double look_error(double error, const AnalysisOptions& options);
 
 enum class Standing : std::uint8_t { kMet, kOpen, kBroken };
 
 struct TermStanding {
   Standing standing = Standing::kOpen;
-  std::string finding;    // "geomean 1.012x, at least 0.998x: a gain is not certain"
-  int rounds_needed = 0;  // kOpen: in all, if nothing changes; 0 where rounds do not help
+  std::string finding;   // "geomean 1.012x, at least 0.998x: a gain is not certain"
+  int heats_needed = 0;  // kOpen: in all, if nothing changes; 0 where heats do not help
 };
 
 // The gain first, then every problem's regression, then every problem's spread.
-std::vector<TermStanding> judge_terms(const RoundValues& values,
+std::vector<TermStanding> judge_terms(const HeatValues& values,
                                       const std::vector<std::string>& problems,
                                       const DealTerms& terms, const AnalysisOptions& options);
 
-// Whether no number of rounds will help, because the champion itself surely spreads beyond the
+// Whether no number of heats will help, because the champion itself surely spreads beyond the
 // terms.
-bool champion_surely_spreads(const RoundValues& values, const DealTerms& terms,
+bool champion_surely_spreads(const HeatValues& values, const DealTerms& terms,
                              const AnalysisOptions& options);
+
+// Each control fails on a sound instrument with a probability of at most 1 %: that is the error of
+// the intervals it reports. Besides, the delay must be large enough to be seen: 2.5 times the
+// standard deviation of a heat for 5 heats.
+inline constexpr double kControlError = 0.01;
+
+// An instrument this little off cannot turn a verdict, however sure of it a quiet machine is.
+inline constexpr double kSameShareOfGain = 0.1;      // of the logarithm of the speedup asked for
+inline constexpr double kSlowedShareOfDelay = 0.25;  // of the logarithm of the injected slowdown
+
+// The champion against its copy must show nothing, the champion with a known delay must show that
+// delay. A match whose controls fail is void.
+Controls judge_controls(const MatchSamples& samples, const DealTerms& terms);
 
 }  // namespace thresher::referee

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a match produces. Outcomes are data: a contestant that fails is never an exception.
+// What a match produces: raw samples as they were taken, and a verdict. Everything a verdict says
+// of times is computed from the samples (analysis.hpp), so anyone can compute it again. Outcomes
+// are data: a contestant that fails is never an exception.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +11,28 @@
 #include <vector>
 
 namespace thresher {
+
+// Four timed calls in ABBA or BAAB order: a constant or linear drift cancels.
+struct Block {
+  int problem_index = 0;
+  bool first_arm_a = true;
+  double a_ns[2] = {0, 0};
+  double b_ns[2] = {0, 0};
+};
+
+// One heat of a match: fresh processes for every arm. A match has several; it is itself one step in
+// a round of the tank.
+struct HeatSamples {
+  std::vector<Block> match;   // a: champion, b: challenger
+  std::vector<Block> same;    // a: champion, b: its copy
+  std::vector<Block> slowed;  // a: champion, b: champion with a known delay inside the timed window
+};
+
+struct MatchSamples {
+  std::vector<std::string> problems;
+  double slowed_truth = 1;  // speedup of the slowed arm, below 1
+  std::vector<HeatSamples> heats;
+};
 
 enum class VerdictKind : std::uint8_t {
   kAccepted,  // meets the deal terms
@@ -26,7 +50,7 @@ VerdictKind verdict_kind_from_string(std::string_view text);
 struct DealTerms {
   double speedup_min = 1.01;     // geomean speedup asked for, 1 + tau
   double regression_max = 0.03;  // no problem may be slower than this, as a ratio over 1
-  double spread_max = 0.05;      // standard deviation of ln(round median), both arms
+  double spread_max = 0.05;      // standard deviation of ln(heat median), both arms
   double confidence = 0.95;      // of the one-sided bounds
 };
 
@@ -41,14 +65,14 @@ struct ProblemEstimate {
   std::string problem;
   Estimate speedup;        // > 1: the challenger is faster
   double lower_bound = 1;  // one-sided, for the non-inferiority gate
-  double champion_us = 0;  // median over rounds
+  double champion_us = 0;  // median over heats
   double challenger_us = 0;
-  double champion_spread = 0;  // sd over rounds of ln(round median)
+  double champion_spread = 0;  // sd over heats of ln(heat median)
   double challenger_spread = 0;
 };
 
 // The instrument's own checks, taken inside the same match. Their intervals have 99 %, so that each
-// fails by chance in one match of a hundred (controls.hpp).
+// fails by chance in one match of a hundred (terms.hpp).
 struct Controls {
   Estimate same;            // champion against its own copy: must contain 1
   Estimate slowed;          // champion against itself with a known delay
@@ -62,9 +86,9 @@ struct MatchEstimate {
   double lower_bound = 1;  // one-sided
   std::vector<ProblemEstimate> problems;
   Controls controls;
-  int round_count = 0;
-  double minimum_detectable_effect = 0;  // 0.01: these rounds find +1 % with 90 % power
-  int more_rounds_needed = 0;            // kUnclear: rounds still to buy for an answer
+  int heat_count = 0;
+  double minimum_detectable_effect = 0;  // 0.01: these heats find +1 % with 90 % power
+  int more_heats_needed = 0;             // kUnclear: heats still to buy for an answer
 };
 
 struct Verdict {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "referee/stage/output_slot.hpp"
+#include "referee/stage/outputs.hpp"
 
 namespace thresher::referee {
 namespace {

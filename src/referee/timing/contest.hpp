@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all rounds of a match have in common.
+// What all heats of a match have in common.
 #pragma once
 
 #include <vector>

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "referee/stage/eviction.hpp"
-#include "referee/stage/values.hpp"
+#include "referee/stage/outputs.hpp"
 
 namespace thresher::referee {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the arms of a round on the CPU run on, and how a sample is taken there: single calls.
+// What the arms of a heat on the CPU run on, and how a sample is taken there: single calls.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ class CpuCourse {
  public:
   using Arm = referee::Arm;
 
-  // `random` is the round's.
+  // `random` is the heat's.
   CpuCourse(const Contest& contest, Random& random);
 
   Arm arm(const Side& side);

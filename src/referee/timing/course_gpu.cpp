@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "referee/stage/values.hpp"
+#include "referee/stage/outputs.hpp"
 #include "referee/timing/side_by_side.hpp"
 
 namespace thresher::referee {

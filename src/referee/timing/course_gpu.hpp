@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the arms of a round on a GPU run on, and how a sample is taken there: batches of calls that
+// What the arms of a heat on a GPU run on, and how a sample is taken there: batches of calls that
 // go round several copies of the weights (rotation.hpp).
 #pragma once
 
@@ -33,10 +33,10 @@ class GpuCourse {
  public:
   using Arm = TimedGpuArm;
 
-  // What all rounds of a match go on.
+  // What all heats of a match go on.
   static std::unique_ptr<GpuCopies> copies_for(const Contest& contest, Random& random);
 
-  // `random` is the round's.
+  // `random` is the heat's.
   GpuCourse(const Contest& contest, GpuCopies& copies, Random& random);
 
   Arm arm(const Side& side);

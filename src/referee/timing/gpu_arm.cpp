@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "assert.hpp"
-#include "referee/stage/output_slot.hpp"
+#include "referee/stage/outputs.hpp"
 #include "referee/timing/side_by_side.hpp"
 
 namespace thresher::referee {

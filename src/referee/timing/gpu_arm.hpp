@@ -9,6 +9,8 @@
 // host could not keep up with all of them.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
@@ -22,7 +24,6 @@
 #include "measure/guarded_region.hpp"
 #include "referee/timing/arm.hpp"
 #include "referee/timing/contestant_process.hpp"
-#include "referee/timing/recent_times.hpp"
 
 namespace thresher::referee {
 
@@ -45,6 +46,26 @@ struct BatchResult {
   double ns = 0;                      // per call
   std::optional<BatchReport> report;  // of our own worker
   std::vector<InspectedCall> inspected;
+};
+
+// What something usually takes, from the last few times: the known delay of the controls is a share
+// of that.
+class RecentTimes {
+ public:
+  void add(double ns) { ns_[count_++ % ns_.size()] = ns; }
+
+  // The median, the lower one of two: the first time is often a long one. 0 before the first.
+  double usual() const {
+    std::array<double, 5> sorted = ns_;
+    const std::size_t count = std::min(count_, sorted.size());
+    if (count == 0) return 0;
+    std::sort(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(count));
+    return sorted[(count - 1) / 2];
+  }
+
+ private:
+  std::array<double, 5> ns_ = {};
+  std::size_t count_ = 0;
 };
 
 class GpuArm {

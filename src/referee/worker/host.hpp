@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A contestant inside our own worker: a variant of the engine, or a shared library. The worker
-// speaks the protocol (worker_main.hpp), a host computes.
+// speaks the protocol (worker.hpp), a host computes.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What our own worker does with each request, on the CPU or on a GPU. The loop that reads requests
-// and writes answers is worker_main.cpp.
+// Our own worker: answers the referee's requests with a variant, a library or the kernels of a CUDA
+// source, on the descriptors that every contestant inherits (protocol.hpp).
 #pragma once
 
 #include <memory>
@@ -10,7 +10,11 @@
 
 namespace thresher::referee {
 
-// Failures are Errors, problems a contestant will not run Unsupported (host.hpp).
+// Returns when the referee says quit or is gone, or says what it should not.
+void serve(const Job& job);
+
+// What a worker does with each request. Failures are Errors, problems a contestant will not run
+// Unsupported (host.hpp).
 class Worker {
  public:
   virtual ~Worker() = default;

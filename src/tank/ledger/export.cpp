@@ -10,7 +10,6 @@
 
 #include "referee/fault.hpp"
 #include "referee/statistics/json.hpp"
-#include "referee/statistics/samples.hpp"
 #include "measure/statistics.hpp"
 #include "referee/statistics/verdict.hpp"
 #include "thresher/error.hpp"
@@ -89,8 +88,8 @@ OrderedJson configuration_of(const T4Match& match, const std::string& problem) {
 
 std::vector<double> runtimes_ms(const MatchSamples& samples, const std::string& problem) {
   std::vector<double> runtimes;
-  for (const RoundSamples& round : samples.rounds) {
-    for (const Block& block : round.match) {
+  for (const HeatSamples& heat : samples.heats) {
+    for (const Block& block : heat.match) {
       if (samples.problems[static_cast<std::size_t>(block.problem_index)] != problem) continue;
       for (const double ns : block.b_ns) runtimes.push_back(ns / kNsPerMs);
     }

@@ -20,7 +20,7 @@ constexpr double kPilotSdMin = 0.02;
 Belief belief_from(const MatchEstimate& estimate) {
   const double value = std::log(estimate.speedup.value);
   const double sd = log_sd(estimate.speedup);
-  // An open interval: so few rounds that only the value itself says anything.
+  // An open interval: so few heats that only the value itself says anything.
   const double noise = std::isfinite(sd) ? sd : kUnseenSd;
   const double trust = kUnseenSd * kUnseenSd / (kUnseenSd * kUnseenSd + noise * noise);
   Belief belief;
@@ -28,8 +28,8 @@ Belief belief_from(const MatchEstimate& estimate) {
   belief.log_speedup = trust * value;
   belief.log_speedup_sd = std::hypot(std::sqrt(1 - trust) * kUnseenSd, kPilotSdMin);
   belief.evidence = kScoreMax * trust;
-  belief.reason = fmt::format("a pilot of {} rounds found {:.3f}x with a noise of {:.1f} %.",
-                              estimate.round_count, estimate.speedup.value, 100 * noise);
+  belief.reason = fmt::format("a pilot of {} heats found {:.3f}x with a noise of {:.1f} %.",
+                              estimate.heat_count, estimate.speedup.value, 100 * noise);
   return belief;
 }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "referee/contestant/build_gpu.hpp"
-
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <fstream>
 
+#include "referee/contestant/build.hpp"
 #include "referee/sandbox/scratch.hpp"
 
 namespace thresher::referee {

@@ -57,7 +57,7 @@ TEST_F(GpuCopiesTest, EveryTurnMakesOtherWeightsOfTheSameMagnitudes) {
 
 TEST_F(GpuCopiesTest, WhatIsTurnedLiesInBothMemories) {
   GpuCopies copies = make();
-  for (int round = 0; round < 2; ++round) {
+  for (int heat = 0; heat < 2; ++heat) {
     copies.turn(random_);
     EXPECT_TRUE(copies.intact());
     for (const StagedProblem& copy : copies.all()) {

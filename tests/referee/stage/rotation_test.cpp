@@ -6,7 +6,6 @@
 #include <set>
 
 #include "gemm/speed_of_light.hpp"
-#include "referee/timing/recent_times.hpp"
 #include "support/scene.hpp"
 
 namespace thresher::referee {
@@ -84,17 +83,6 @@ TEST(Rotation, TheLastCallIsAlwaysLookedAtAndOthersByChance) {
     seen.insert(calls[0]);
   }
   EXPECT_EQ(seen.size(), 7u);
-}
-
-TEST(RecentTimes, ForgetTheFirstOnes) {
-  RecentTimes times;
-  EXPECT_EQ(times.usual(), 0);
-  times.add(1000);
-  EXPECT_EQ(times.usual(), 1000);
-  times.add(10);
-  EXPECT_EQ(times.usual(), 10);
-  for (int i = 0; i < 5; ++i) times.add(20);
-  EXPECT_EQ(times.usual(), 20);
 }
 
 }  // namespace

@@ -23,8 +23,8 @@ MatchSamples some_samples() {
       .problem_index = 1, .first_arm_a = false, .a_ns = {1.0 / 3, 2}, .b_ns = {3, 4e9}};
   return {.problems = {"up", "down"},
           .slowed_truth = 0.95,
-          .rounds = {{.match = {first, second}, .same = {second}, .slowed = {first}},
-                     {.match = {second}, .same = {}, .slowed = {}}}};
+          .heats = {{.match = {first, second}, .same = {second}, .slowed = {first}},
+                    {.match = {second}, .same = {}, .slowed = {}}}};
 }
 
 Verdict some_verdict() {
@@ -42,9 +42,9 @@ Verdict some_verdict() {
                                       .slowed_truth = 0.95,
                                       .ok = false,
                                       .why_not = "missed the slowdown"},
-                         .round_count = 7,
+                         .heat_count = 7,
                          .minimum_detectable_effect = 0.004,
-                         .more_rounds_needed = 3};
+                         .more_heats_needed = 3};
   return {.kind = VerdictKind::kUnclear,
           .check = "terms",
           .reason = "too noisy",
@@ -62,20 +62,20 @@ TEST(RefereeJson, SamplesReadBackEqual) {
   const MatchSamples samples = round_trip(some_samples());
   EXPECT_EQ(samples.problems, (std::vector<std::string>{"up", "down"}));
   EXPECT_EQ(samples.slowed_truth, 0.95);
-  ASSERT_EQ(samples.rounds.size(), 2u);
-  ASSERT_EQ(samples.rounds[0].match.size(), 2u);
-  ASSERT_EQ(samples.rounds[0].same.size(), 1u);
-  ASSERT_EQ(samples.rounds[0].slowed.size(), 1u);
-  EXPECT_EQ(samples.rounds[1].match.size(), 1u);
-  EXPECT_TRUE(samples.rounds[1].same.empty());
-  const Block& block = samples.rounds[0].match[1];
+  ASSERT_EQ(samples.heats.size(), 2u);
+  ASSERT_EQ(samples.heats[0].match.size(), 2u);
+  ASSERT_EQ(samples.heats[0].same.size(), 1u);
+  ASSERT_EQ(samples.heats[0].slowed.size(), 1u);
+  EXPECT_EQ(samples.heats[1].match.size(), 1u);
+  EXPECT_TRUE(samples.heats[1].same.empty());
+  const Block& block = samples.heats[0].match[1];
   EXPECT_EQ(block.problem_index, 1);
   EXPECT_FALSE(block.first_arm_a);
   EXPECT_EQ(block.a_ns[0], 1.0 / 3);
   EXPECT_EQ(block.a_ns[1], 2);
   EXPECT_EQ(block.b_ns[0], 3);
   EXPECT_EQ(block.b_ns[1], 4e9);
-  EXPECT_TRUE(samples.rounds[0].slowed[0].first_arm_a);
+  EXPECT_TRUE(samples.heats[0].slowed[0].first_arm_a);
 }
 
 // Every field, because the text of both is the same only if nothing was lost.
@@ -101,9 +101,9 @@ TEST(RefereeJson, VerdictReadsBackEqual) {
   const MatchEstimate& estimate = *verdict.estimate;
   EXPECT_EQ(estimate.speedup.high, 1.15);
   EXPECT_EQ(estimate.lower_bound, 1.06);
-  EXPECT_EQ(estimate.round_count, 7);
+  EXPECT_EQ(estimate.heat_count, 7);
   EXPECT_EQ(estimate.minimum_detectable_effect, 0.004);
-  EXPECT_EQ(estimate.more_rounds_needed, 3);
+  EXPECT_EQ(estimate.more_heats_needed, 3);
   EXPECT_FALSE(estimate.controls.ok);
   EXPECT_EQ(estimate.controls.why_not, "missed the slowdown");
   EXPECT_EQ(estimate.controls.slowed_truth, 0.95);
@@ -112,6 +112,14 @@ TEST(RefereeJson, VerdictReadsBackEqual) {
   EXPECT_EQ(estimate.problems[0].speedup.high, kInfinity);
   EXPECT_EQ(estimate.problems[0].challenger_us, 10.25);
   EXPECT_EQ(estimate.problems[0].challenger_spread, 0.02);
+}
+
+// Ledgers from before heats had a word of their own must stay readable.
+TEST(RefereeJson, HeatsAreStillCalledRounds) {
+  EXPECT_EQ(json(some_samples()).at("rounds").size(), 2u);
+  const json estimate = json(some_verdict()).at("estimate");
+  EXPECT_EQ(estimate.at("round_count"), 7);
+  EXPECT_EQ(estimate.at("more_rounds_needed"), 3);
 }
 
 TEST(RefereeJson, AVerdictMayHaveNoEstimate) {

@@ -6,9 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "referee/statistics/round_mean.hpp"
-#include "referee/statistics/round_values.hpp"
 #include "measure/statistics.hpp"
+#include "referee/statistics/heat_values.hpp"
 
 namespace thresher::referee {
 namespace {
@@ -22,15 +21,15 @@ std::vector<double> log_calls(const SimulatedWorld& world, int count) {
   return values;
 }
 
-MatchSamples play(const SimulatedWorld& world, const SimulatedTruth& truth, int round_count,
+MatchSamples play(const SimulatedWorld& world, const SimulatedTruth& truth, int heat_count,
                   std::uint64_t seed = 5) {
   SimulatedMatch match(world, truth, seed);
-  for (int i = 0; i < round_count; ++i) match.play_round();
+  for (int i = 0; i < heat_count; ++i) match.play_heat();
   return match.samples();
 }
 
 TEST(SimulatedMachine, HasTheNoiseItSays) {
-  const RoundMean calls = mean_of_rounds(log_calls({.noise_sd = 0.03, .outlier_share = 0}, 20000));
+  const HeatMean calls = mean_of_heats(log_calls({.noise_sd = 0.03, .outlier_share = 0}, 20000));
   EXPECT_NEAR(calls.mean, 0, 4 * 0.03 / std::sqrt(20000));
   EXPECT_NEAR(calls.sd, 0.03, 4 * 0.03 / std::sqrt(40000));
 }
@@ -50,8 +49,8 @@ TEST(SimulatedMachine, DriftsAsARandomWalkUntilItSettles) {
   std::vector<double> walk = log_calls(world, 20000);
   std::vector<double> steps;
   for (std::size_t i = 1; i < walk.size(); ++i) steps.push_back(walk[i] - walk[i - 1]);
-  EXPECT_NEAR(mean_of_rounds(steps).sd, 0.002, 0.00005);
-  EXPECT_GT(mean_of_rounds(walk).sd, 0.02);  // it wanders off
+  EXPECT_NEAR(mean_of_heats(steps).sd, 0.002, 0.00005);
+  EXPECT_GT(mean_of_heats(walk).sd, 0.02);  // it wanders off
 
   SimulatedMachine machine(world, 11);
   for (int i = 0; i < 1000; ++i) machine.call_ns(0);
@@ -89,15 +88,15 @@ TEST(SimulatedMatch, ContainsItsTruth) {
       play(kPerfect, {.speedups = {1.02, 0.96}, .slowed_speedup = 0.8, .blocks_per_problem = 3}, 2);
   EXPECT_EQ(samples.problems.size(), 2u);
   EXPECT_EQ(samples.slowed_truth, 0.8);
-  ASSERT_EQ(samples.rounds.size(), 2u);
-  for (const RoundSamples& round : samples.rounds) {
-    ASSERT_EQ(round.match.size(), 6u);
-    for (const Block& block : round.match) {
+  ASSERT_EQ(samples.heats.size(), 2u);
+  for (const HeatSamples& heat : samples.heats) {
+    ASSERT_EQ(heat.match.size(), 6u);
+    for (const Block& block : heat.match) {
       const double truth = block.problem_index == 0 ? 1.02 : 0.96;
       EXPECT_NEAR(block_log_ratio(block), std::log(truth), 1e-12);
     }
-    for (const Block& block : round.same) EXPECT_NEAR(block_log_ratio(block), 0, 1e-12);
-    for (const Block& block : round.slowed) {
+    for (const Block& block : heat.same) EXPECT_NEAR(block_log_ratio(block), 0, 1e-12);
+    for (const Block& block : heat.slowed) {
       EXPECT_NEAR(block_log_ratio(block), std::log(0.8), 1e-12);
     }
   }
@@ -107,21 +106,21 @@ TEST(SimulatedMatch, DrawsLuckPerProcessAndProblem) {
   SimulatedWorld world = kPerfect;
   world.process_offset_sd = 0.005;
   const MatchSamples samples = play(world, {.speedups = {1, 1}}, 300);
-  for (const RoundSamples& round : samples.rounds) {
-    const double first = block_log_ratio(round.match[0]);
-    EXPECT_NEAR(block_log_ratio(round.match[1]), first, 1e-12);  // the same processes
-    EXPECT_NE(block_log_ratio(round.match[3]), first);           // another problem
-    EXPECT_EQ(round.match[0].a_ns[0], round.same[0].a_ns[0]);    // one champion per round
-    EXPECT_NE(block_log_ratio(round.same[0]), 0);                // its copy has luck of its own
-    EXPECT_NE(block_log_ratio(round.slowed[0]), std::log(0.9));  // and so has the slowed one
+  for (const HeatSamples& heat : samples.heats) {
+    const double first = block_log_ratio(heat.match[0]);
+    EXPECT_NEAR(block_log_ratio(heat.match[1]), first, 1e-12);  // the same processes
+    EXPECT_NE(block_log_ratio(heat.match[3]), first);           // another problem
+    EXPECT_EQ(heat.match[0].a_ns[0], heat.same[0].a_ns[0]);     // one champion per heat
+    EXPECT_NE(block_log_ratio(heat.same[0]), 0);                // its copy has luck of its own
+    EXPECT_NE(block_log_ratio(heat.slowed[0]), std::log(0.9));  // and so has the slowed one
   }
-  const RoundMean luck = mean_of_rounds(round_values(samples).problems[0].log_ratio);
+  const HeatMean luck = mean_of_heats(heat_values(samples).problems[0].log_ratio);
   EXPECT_NEAR(luck.sd, 0.005 * std::sqrt(2), 4 * 0.005 / std::sqrt(300));
 }
 
 TEST(SimulatedMatch, IsTheSeedsAlone) {
   const auto first_ns = [](std::uint64_t seed) {
-    return play({}, {}, 1, seed).rounds[0].match[0].a_ns[0];
+    return play({}, {}, 1, seed).heats[0].match[0].a_ns[0];
   };
   EXPECT_EQ(first_ns(1), first_ns(1));
   EXPECT_NE(first_ns(1), first_ns(2));

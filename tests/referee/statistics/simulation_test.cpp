@@ -87,9 +87,9 @@ VerdictRates rate_contract(const std::vector<double>& speedups, AnalysisOptions 
 }
 
 // About 1 % of matches are void by chance, whatever the challenger is.
-TEST(Contract, HoldsAtFiveRounds) {
+TEST(Contract, HoldsAtFiveHeats) {
   constexpr int kTrials = 600;
-  constexpr AnalysisOptions kFive{.rounds_min = 5, .rounds_max = 5};
+  constexpr AnalysisOptions kFive{.heats_min = 5, .heats_max = 5};
   EXPECT_EQ(rate_contract({1, 1, 1, 1}, kFive, kTrials).accepted, 0);
   EXPECT_EQ(rate_contract({1.04, 1.04, 1.04, 0.96}, kFive, kTrials).accepted, 0);
   const VerdictRates gain = rate_contract({1.02, 1.02, 1.02, 1.02}, kFive, kTrials);
@@ -102,15 +102,15 @@ TEST(Contract, HoldsAtFiveRounds) {
                  kTrials, "-3 %");
 }
 
-TEST(Contract, HoldsFromFiveToFifteenRounds) {
+TEST(Contract, HoldsFromFiveToFifteenHeats) {
   constexpr int kTrials = 400;
   const VerdictRates none = rate_contract({1, 1, 1, 1}, {}, kTrials);
   EXPECT_EQ(none.accepted, 0);
   EXPECT_GT(none.rejected, 0.99);
-  EXPECT_LT(none.rounds_mean, 5.8);
+  EXPECT_LT(none.heats_mean, 5.8);
   const VerdictRates gain = rate_contract({1.02, 1.02, 1.02, 1.02}, {}, kTrials);
   EXPECT_GT(gain.accepted, 0.99);
-  EXPECT_LT(gain.rounds_mean, 5.2);
+  EXPECT_LT(gain.heats_mean, 5.2);
   EXPECT_GT(rate_contract({1.03, 1.03, 1.03, 0.99}, {}, kTrials).accepted, 0.99);
   const VerdictRates slower = rate_contract({1.04, 1.04, 1.04, 0.96}, {}, kTrials);
   EXPECT_EQ(slower.accepted, 0);
@@ -131,10 +131,10 @@ TEST(Contract, StopsAtOnceWhenTheCaseIsClear) {
   constexpr int kTrials = 200;
   const VerdictRates faster = rate_contract({1.2, 1.2, 1.2, 1.2}, {}, kTrials);
   EXPECT_EQ(faster.accepted, 1);
-  EXPECT_LT(faster.rounds_mean, 5.1);
+  EXPECT_LT(faster.heats_mean, 5.1);
   const VerdictRates slower = rate_contract({0.8, 0.8, 0.8, 0.8}, {}, kTrials);
   EXPECT_EQ(slower.rejected, 1);
-  EXPECT_LT(slower.rounds_mean, 5.1);
+  EXPECT_LT(slower.heats_mean, 5.1);
 }
 
 TEST(Noise, DoesNotRaiseTheErrorOfTheReferee) {
@@ -148,16 +148,16 @@ TEST(Noise, DoesNotRaiseTheErrorOfTheReferee) {
   }
 }
 
-// One problem in the last world, whose rounds spread by 0.9 % where the history says 1 %.
+// One problem in the last world, whose heats spread by 0.9 % where the history says 1 %.
 TEST(ProbabilityRatioTest, IsEfficientWhereTheHistoryIsRight) {
   constexpr int kTrials = 1000;
-  MatchPlan plan{.world = kWorlds.back().world, .options = {.rounds_min = 4, .rounds_max = 15}};
+  MatchPlan plan{.world = kWorlds.back().world, .options = {.heats_min = 4, .heats_max = 15}};
   const VerdictRates none = rate_probability_ratio_test(plan, kTrials, kSeed);
   expect_at_most(none.accepted, kAllowed, kTrials, "no gain");
   plan.truth.speedups = {1.02};
   const VerdictRates gain = rate_probability_ratio_test(plan, kTrials, kSeed);
   EXPECT_GT(gain.accepted, 0.99);
-  EXPECT_LT(gain.rounds_mean, 4.4);
+  EXPECT_LT(gain.heats_mean, 4.4);
 }
 
 // Why the referee does not decide by it.
@@ -170,7 +170,7 @@ TEST(ProbabilityRatioTest, ErrsTwiceAsOftenAsAllowedWhereTheHistoryIsWrong) {
   expect_share(rate(0.04, 1.01).rejected, 0.10, kTrials, "the gain asked");
 }
 
-// At five rounds of sd 1 %, where the history of 1 % changes nothing: the mean that makes
+// At five heats of sd 1 %, where the history of 1 % changes nothing: the mean that makes
 // 5 s (2 m - s) / 2e-4 = ln 19 for s = ln 1.01 is 1.09 %.
 TEST(ProbabilityRatioTest, IsTheFormula) {
   const double s = std::log(1.01);
@@ -180,7 +180,7 @@ TEST(ProbabilityRatioTest, IsTheFormula) {
   EXPECT_EQ(probability_ratio_test({5, m - 1e-6, 0.01}, s), VerdictKind::kUnclear);
   EXPECT_EQ(probability_ratio_test({5, s - m + 1e-6, 0.01}, s), VerdictKind::kUnclear);
   EXPECT_EQ(probability_ratio_test({5, s - m - 1e-6, 0.01}, s), VerdictKind::kRejected);
-  // 3 % in the rounds: (4 * 9 + 5) / 9 e-4 instead of 1e-4.
+  // 3 % in the heats: (4 * 9 + 5) / 9 e-4 instead of 1e-4.
   const double shrunk = s / 2 + std::log(19) * 41e-4 / 9 / (5 * s);
   EXPECT_EQ(probability_ratio_test({5, shrunk + 1e-6, 0.03}, s), VerdictKind::kAccepted);
   EXPECT_EQ(probability_ratio_test({5, shrunk - 1e-6, 0.03}, s), VerdictKind::kUnclear);
@@ -189,16 +189,16 @@ TEST(ProbabilityRatioTest, IsTheFormula) {
 // A gain of the size the match says it can find is found in nine matches of ten.
 TEST(MinimumDetectableEffect, IsFoundWithItsPower) {
   constexpr int kTrials = 1000;
-  constexpr AnalysisOptions kFive{.rounds_min = 5, .rounds_max = 5};
+  constexpr AnalysisOptions kFive{.heats_min = 5, .heats_max = 5};
   for (const double noise : {0.003, 0.02}) {  // bound by the gain asked, bound by the noise
     MatchPlan plan = noise_plan(noise, 1);
     plan.world.outlier_share = 0;
     plan.options = kFive;
-    // What a match would say whose rounds spread exactly as the world's do.
+    // What a match would say whose heats spread exactly as the world's do.
     MatchSamples typical{.problems = {"p"}};
     const double e = noise / std::sqrt(3) * std::sqrt(4 / 2.5);
     for (const double value : {-1.0, 1.0, 0.5, -0.5, 0.0}) {
-      typical.rounds.push_back(
+      typical.heats.push_back(
           {.match = {{0, true, {1, 1}, {std::exp(value * e), std::exp(value * e)}}}});
     }
     const double effect = estimate(typical, plan.terms, kFive).minimum_detectable_effect;

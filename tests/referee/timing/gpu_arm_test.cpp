@@ -150,5 +150,16 @@ TEST_F(GpuArmTest, AContestantMaySayWhyNot) {
   EXPECT_EQ(fault->reason, "said at 'device': no GPU for me");
 }
 
+TEST(RecentTimes, ForgetTheFirstOnes) {
+  RecentTimes times;
+  EXPECT_EQ(times.usual(), 0);
+  times.add(1000);
+  EXPECT_EQ(times.usual(), 1000);
+  times.add(10);
+  EXPECT_EQ(times.usual(), 10);
+  for (int i = 0; i < 5; ++i) times.add(20);
+  EXPECT_EQ(times.usual(), 20);
+}
+
 }  // namespace
 }  // namespace thresher::referee

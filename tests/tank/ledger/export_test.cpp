@@ -26,8 +26,8 @@ MatchSamples some_samples() {
   return {
       .problems = {"up", "down"},
       .slowed_truth = 0.95,
-      .rounds = {{.match = {block(0, 2e6), block(1, 7e6)}, .same = {block(0, 9e6)}, .slowed = {}},
-                 {.match = {block(0, 4e6)}, .same = {}, .slowed = {block(0, 9e6)}}}};
+      .heats = {{.match = {block(0, 2e6), block(1, 7e6)}, .same = {block(0, 9e6)}, .slowed = {}},
+                {.match = {block(0, 4e6)}, .same = {}, .slowed = {block(0, 9e6)}}}};
 }
 
 Verdict accepted() {

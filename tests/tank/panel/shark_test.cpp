@@ -262,7 +262,7 @@ Ballot after_pilot(std::optional<Verdict> verdict) {
 
 Verdict pilot_verdict(double low, double value, double high) {
   return {.kind = VerdictKind::kUnclear,
-          .estimate = MatchEstimate{.speedup = {value, low, high}, .round_count = 2}};
+          .estimate = MatchEstimate{.speedup = {value, low, high}, .heat_count = 2}};
 }
 
 TEST(Oracle, BelievesAQuietPilotMoreThanANoisyOne) {
@@ -272,7 +272,7 @@ TEST(Oracle, BelievesAQuietPilotMoreThanANoisyOne) {
   EXPECT_LT(noisy.forecast.log_speedup_median, quiet.forecast.log_speedup_median);
   EXPECT_GT(noisy.forecast.log_speedup_high - noisy.forecast.log_speedup_low,
             quiet.forecast.log_speedup_high - quiet.forecast.log_speedup_low);
-  EXPECT_TRUE(contains(quiet.reason, "2 rounds found 1.200x")) << quiet.reason;
+  EXPECT_TRUE(contains(quiet.reason, "2 heats found 1.200x")) << quiet.reason;
 }
 
 TEST(Oracle, AnOpenIntervalIsNoisy) {

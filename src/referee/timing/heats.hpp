@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process rounds of the timing: fresh processes for the champion, its copy and the challenger,
-// ABBA blocks in random order, every timed call checked.
+// The heats of the timing: in each of them fresh processes for the champion, its copy and the
+// challenger, ABBA blocks in random order, every timed call checked.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "referee/statistics/samples.hpp"
+#include "referee/statistics/verdict.hpp"
 #include "referee/timing/contest.hpp"
 
 namespace thresher::referee {
@@ -17,8 +17,8 @@ namespace thresher::referee {
 // The slowed arm of the controls takes this much longer than the champion.
 inline constexpr double kSlowedShare = 0.1;
 
-// Where the time of a round went.
-struct RoundSeconds {
+// Where the time of a heat went.
+struct HeatSeconds {
   double inputs = 0;   // putting weights and processes in place
   double start = 0;    // until all processes have answered
   double prepare = 0;  // packing, of all arms
@@ -29,25 +29,25 @@ struct RoundSeconds {
   double all() const { return inputs + start + prepare + warm_up + timing + end; }
 };
 
-struct Round {
-  RoundSamples samples;
+struct Heat {
+  HeatSamples samples;
   std::optional<Fault> fault;  // the challenger's; the samples are worthless then
   bool out_of_time = false;    // so are they then
   double champion_prepare_seconds = 0;
   double challenger_prepare_seconds = 0;
-  RoundSeconds seconds;
+  HeatSeconds seconds;
 };
 
 class GpuCopies;
 
-class Rounds {
+class Heats {
  public:
   // The contest must outlive them.
-  Rounds(const Contest& contest, std::uint64_t seed);
-  ~Rounds();
+  Heats(const Contest& contest, std::uint64_t seed);
+  ~Heats();
 
   // Throws Error when the champion fails: there is nothing to compare with.
-  Round play(std::uint64_t seed, Clock::time_point deadline);
+  Heat play(std::uint64_t seed, Clock::time_point deadline);
 
  private:
   const Contest& contest_;

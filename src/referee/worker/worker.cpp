@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "referee/worker/worker_main.hpp"
+#include "referee/worker/worker.hpp"
 
 #include <unistd.h>
 
@@ -7,7 +7,6 @@
 #include <new>
 
 #include "referee/worker/host.hpp"
-#include "referee/worker/worker.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::referee {

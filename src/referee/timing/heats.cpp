@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "referee/timing/rounds.hpp"
+#include "referee/timing/heats.hpp"
 
 #include <fmt/format.h>
 
@@ -27,7 +27,7 @@ struct PlannedBlock {
   bool first_arm_a = true;
 };
 
-// Everything once per round, the match several times, in an order nobody can foresee.
+// Everything once per heat, the match several times, in an order nobody can foresee.
 std::vector<PlannedBlock> plan_blocks(const Contest& contest, Random& random) {
   std::vector<PlannedBlock> blocks;
   const auto problem_count = static_cast<int>(contest.suite.problems.size());
@@ -57,11 +57,11 @@ class Laps {
 
 // The course says what is run on and how a sample is taken: CpuCourse or GpuCourse.
 template <typename Course>
-class RoundPlay {
+class HeatPlay {
  public:
-  // `common` is what the courses of all rounds share.
+  // `common` is what the courses of all heats share.
   template <typename... Common>
-  RoundPlay(const Contest& contest, std::uint64_t seed, Common&... common)
+  HeatPlay(const Contest& contest, std::uint64_t seed, Common&... common)
       : contest_(contest),
         random_(seed),
         course_(contest, common..., random_),
@@ -69,25 +69,25 @@ class RoundPlay {
         copy_(course_.arm(contest.champion)),
         challenger_(course_.arm(contest.challenger)) {}
 
-  Round play(Clock::time_point deadline) {
-    round_.seconds.inputs = laps_.next();
+  Heat play(Clock::time_point deadline) {
+    heat_.seconds.inputs = laps_.next();
     start();
-    round_.seconds.start = laps_.next();
+    heat_.seconds.start = laps_.next();
     prepare();
-    round_.seconds.prepare = laps_.next();
+    heat_.seconds.prepare = laps_.next();
     const auto problem_count = static_cast<int>(contest_.suite.problems.size());
     for (int problem = 0; problem < problem_count; ++problem) warm_up(problem);
-    round_.seconds.warm_up = laps_.next();
+    heat_.seconds.warm_up = laps_.next();
     for (const PlannedBlock& block : plan_blocks(contest_, random_)) {
-      if (round_.fault) break;
-      round_.out_of_time = Clock::now() > deadline;
-      if (round_.out_of_time) break;
+      if (heat_.fault) break;
+      heat_.out_of_time = Clock::now() > deadline;
+      if (heat_.out_of_time) break;
       play_block(block);
     }
-    round_.seconds.timing = laps_.next();
+    heat_.seconds.timing = laps_.next();
     finish();
-    round_.seconds.end = laps_.next();
-    return std::move(round_);
+    heat_.seconds.end = laps_.next();
+    return std::move(heat_);
   }
 
  private:
@@ -96,13 +96,13 @@ class RoundPlay {
 
   Arms all_arms() { return {&champion_, &copy_, &challenger_}; }
 
-  // A fault of the challenger ends the round, one of the champion the match.
+  // A fault of the challenger ends the heat, one of the champion the match.
   void hold(Arm& arm, std::optional<Fault> fault) {
-    if (!fault || round_.fault) return;
+    if (!fault || heat_.fault) return;
     if (&arm != &challenger_) {
       throw Error(fmt::format("the champion failed (check '{}'): {}", fault->check, fault->reason));
     }
-    round_.fault = std::move(fault);
+    heat_.fault = std::move(fault);
   }
 
   // All at a time: most of it is waiting for a device, or for somebody's packages to load.
@@ -119,23 +119,23 @@ class RoundPlay {
     Arms arms = all_arms();
     for (std::size_t i = arms.size(); i > 1; --i) std::swap(arms[i - 1], arms[random_.below(i)]);
     for (Arm* arm : arms) {
-      if (!round_.fault) hold(*arm, course_.prepare(*arm));
+      if (!heat_.fault) hold(*arm, course_.prepare(*arm));
     }
-    round_.champion_prepare_seconds = champion_.prepare_seconds();
-    round_.challenger_prepare_seconds = challenger_.prepare_seconds();
+    heat_.champion_prepare_seconds = champion_.prepare_seconds();
+    heat_.challenger_prepare_seconds = challenger_.prepare_seconds();
   }
 
   void warm_up(int problem_index) {
     double champion_ns = 0;
     for (int i = 0; i < kWarmUpCalls; ++i) {
       for (Arm* arm : {&challenger_, &copy_, &champion_}) {
-        if (round_.fault) return;
+        if (heat_.fault) return;
         TimedSample taken = course_.warm_up(*arm, problem_index);
         champion_ns = taken.ns;
         hold(*arm, std::move(taken.fault));
       }
     }
-    if (!round_.fault) course_.settle(problem_index, champion_ns);
+    if (!heat_.fault) course_.settle(problem_index, champion_ns);
   }
 
   void play_block(const PlannedBlock& planned) {
@@ -159,13 +159,13 @@ class RoundPlay {
   }
 
   std::vector<Block>& blocks_of(Pairing pairing) {
-    return pairing == Pairing::kMatch  ? round_.samples.match
-           : pairing == Pairing::kSame ? round_.samples.same
-                                       : round_.samples.slowed;
+    return pairing == Pairing::kMatch  ? heat_.samples.match
+           : pairing == Pairing::kSame ? heat_.samples.same
+                                       : heat_.samples.slowed;
   }
 
   double sample(Arm& arm, int problem_index, double slowed_share) {
-    if (round_.fault) return 0;
+    if (heat_.fault) return 0;
     TimedSample taken = course_.sample(arm, problem_index, slowed_share);
     hold(arm, std::move(taken.fault));
     return taken.ns;
@@ -182,28 +182,28 @@ class RoundPlay {
     if (!intact) hold(challenger_, invalid(check::kInputs, "weights were changed"));
   }
 
-  Laps laps_;  // from the beginning of the round
+  Laps laps_;  // from the beginning of the heat
   const Contest& contest_;
   Random random_;
   Course course_;
   Arm champion_;
   Arm copy_;
   Arm challenger_;
-  Round round_;
+  Heat heat_;
 };
 
 }  // namespace
 
-Rounds::Rounds(const Contest& contest, std::uint64_t seed) : contest_(contest) {
+Heats::Heats(const Contest& contest, std::uint64_t seed) : contest_(contest) {
   Random random(seed);
   if (contest.gpu != nullptr) copies_ = GpuCourse::copies_for(contest, random);
 }
 
-Rounds::~Rounds() = default;
+Heats::~Heats() = default;
 
-Round Rounds::play(std::uint64_t seed, Clock::time_point deadline) {
-  if (copies_) return RoundPlay<GpuCourse>(contest_, seed, *copies_).play(deadline);
-  return RoundPlay<CpuCourse>(contest_, seed).play(deadline);
+Heat Heats::play(std::uint64_t seed, Clock::time_point deadline) {
+  if (copies_) return HeatPlay<GpuCourse>(contest_, seed, *copies_).play(deadline);
+  return HeatPlay<CpuCourse>(contest_, seed).play(deadline);
 }
 
 }  // namespace thresher::referee

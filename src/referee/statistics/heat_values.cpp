@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "referee/statistics/heat_values.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <numeric>
+
+#include "assert.hpp"
+#include "measure/statistics.hpp"
+#include "referee/statistics/distributions.hpp"
+#include "thresher/error.hpp"
+
+namespace thresher::referee {
+namespace {
+
+// A median of fewer values wastes more than an outlier costs.
+constexpr std::size_t kMedianBlocksMin = 5;
+
+double mean(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double middle_of_blocks(std::span<const double> log_ratios) {
+  return log_ratios.size() < kMedianBlocksMin ? mean(log_ratios) : median(log_ratios);
+}
+
+// One problem's blocks within one heat.
+struct ProblemBlocks {
+  std::vector<double> log_ratio;
+  std::vector<double> a_ns;
+  std::vector<double> b_ns;
+};
+
+void check(const Block& block, std::size_t problem_count, std::size_t heat_index) {
+  if (block.problem_index < 0 || static_cast<std::size_t>(block.problem_index) >= problem_count) {
+    throw Error(fmt::format("heat {}: a block of problem {} where there are {} problems",
+                            heat_index, block.problem_index, problem_count));
+  }
+  for (const double ns : {block.a_ns[0], block.a_ns[1], block.b_ns[0], block.b_ns[1]}) {
+    if (std::isfinite(ns) && ns > 0) continue;
+    throw Error(
+        fmt::format("heat {}, problem {}: a time of {} ns", heat_index, block.problem_index, ns));
+  }
+}
+
+std::vector<ProblemBlocks> by_problem(const std::vector<Block>& blocks, std::size_t problem_count,
+                                      std::size_t heat_index) {
+  std::vector<ProblemBlocks> sorted(problem_count);
+  for (const Block& block : blocks) {
+    check(block, problem_count, heat_index);
+    ProblemBlocks& problem = sorted[static_cast<std::size_t>(block.problem_index)];
+    problem.log_ratio.push_back(block_log_ratio(block));
+    problem.a_ns.insert(problem.a_ns.end(), std::begin(block.a_ns), std::end(block.a_ns));
+    problem.b_ns.insert(problem.b_ns.end(), std::begin(block.b_ns), std::end(block.b_ns));
+  }
+  return sorted;
+}
+
+bool has_blocks(const ProblemBlocks& problem) { return !problem.log_ratio.empty(); }
+
+}  // namespace
+
+double block_log_ratio(const Block& block) {
+  return (std::log(block.a_ns[0]) + std::log(block.a_ns[1]) - std::log(block.b_ns[0]) -
+          std::log(block.b_ns[1])) /
+         2;
+}
+
+HeatValues heat_values(const MatchSamples& samples) {
+  HeatValues values;
+  values.problems.resize(samples.problems.size());
+  for (std::size_t heat_index = 0; heat_index < samples.heats.size(); ++heat_index) {
+    const std::vector<ProblemBlocks> problems =
+        by_problem(samples.heats[heat_index].match, samples.problems.size(), heat_index);
+    if (problems.empty() || !std::all_of(problems.begin(), problems.end(), has_blocks)) continue;
+    double sum = 0;
+    for (std::size_t i = 0; i < problems.size(); ++i) {
+      const double log_ratio = middle_of_blocks(problems[i].log_ratio);
+      values.problems[i].log_ratio.push_back(log_ratio);
+      values.problems[i].champion_log_ns.push_back(std::log(median(problems[i].a_ns)));
+      values.problems[i].challenger_log_ns.push_back(std::log(median(problems[i].b_ns)));
+      sum += log_ratio;
+    }
+    values.geomean_log_ratio.push_back(sum / static_cast<double>(problems.size()));
+    ++values.heat_count;
+  }
+  return values;
+}
+
+std::vector<double> control_values(const MatchSamples& samples,
+                                   std::vector<Block> HeatSamples::*control) {
+  std::vector<double> values;
+  for (std::size_t heat_index = 0; heat_index < samples.heats.size(); ++heat_index) {
+    std::vector<double> of_problems;
+    for (const ProblemBlocks& problem :
+         by_problem(samples.heats[heat_index].*control, samples.problems.size(), heat_index)) {
+      if (has_blocks(problem)) of_problems.push_back(middle_of_blocks(problem.log_ratio));
+    }
+    if (!of_problems.empty()) values.push_back(mean(of_problems));
+  }
+  return values;
+}
+
+double HeatMean::standard_error() const { return sd / std::sqrt(count); }
+
+double HeatMean::margin(double confidence) const {
+  if (count < 2) return std::numeric_limits<double>::infinity();
+  return student_t_quantile(confidence, count - 1) * standard_error();
+}
+
+double HeatMean::lower(double confidence) const { return mean - margin(confidence); }
+
+double HeatMean::upper(double confidence) const { return mean + margin(confidence); }
+
+HeatMean mean_of_heats(std::span<const double> values) {
+  THRESHER_ASSERT(!values.empty());
+  const double n = static_cast<double>(values.size());
+  HeatMean result{.count = static_cast<int>(values.size()),
+                  .sd = std::numeric_limits<double>::infinity()};
+  for (const double value : values) result.mean += value / n;
+  if (values.size() == 1) return result;
+  double squares = 0;
+  for (const double value : values) squares += (value - result.mean) * (value - result.mean);
+  result.sd = std::sqrt(squares / (n - 1));
+  return result;
+}
+
+Estimate interval(const HeatMean& log_ratio, double confidence) {
+  return {std::exp(log_ratio.mean), std::exp(log_ratio.lower(confidence)),
+          std::exp(log_ratio.upper(confidence))};
+}
+
+int heats_needed(const HeatMean& mean, double distance, double confidence) {
+  const int first = mean.count + 1;
+  // Normal quantiles are below Student's, so this many heats never suffice by more than a few.
+  const double z = normal_quantile(confidence);
+  const double optimistic = std::floor((z * mean.sd / distance) * (z * mean.sd / distance));
+  if (!(optimistic < kHeatsNeededMax)) return kHeatsNeededMax;
+  HeatMean extended = mean;
+  extended.count = std::max(first, static_cast<int>(optimistic));
+  while (extended.count < kHeatsNeededMax && extended.margin(confidence) >= distance) {
+    ++extended.count;
+  }
+  return extended.count;
+}
+
+}  // namespace thresher::referee
