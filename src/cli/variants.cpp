@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // thresher variants: every named variant of a backend, or those that the engine chooses from, and
-// whether it can run here.
+// whether it can run here; or the knobs that variants are made of.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -10,6 +10,7 @@
 #include "cli/backend_option.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
+#include "cli/machine.hpp"
 #include "cli/table.hpp"
 #include "cpu/variant.hpp"
 #include "gpu/sm90/choose.hpp"
@@ -21,6 +22,7 @@ namespace {
 struct VariantsOptions {
   std::string backend;
   bool choices = false;
+  bool knobs = false;
   bool json = false;
 };
 
@@ -53,12 +55,32 @@ std::vector<Listed> list_gpu_variants(bool choices, const std::string& missing) 
 }
 
 // Names are worth knowing without a GPU too: who writes a pitch need not have one.
+bool wants_gpu(const VariantsOptions& options) {
+  if (!options.backend.empty()) return options.backend == to_string(Backend::kGpu);
+  return why_no_gpu(gpu_engine_options()).empty();
+}
+
 std::vector<Listed> list_variants(const VariantsOptions& options) {
-  if (options.backend == to_string(Backend::kCpu)) return list_cpu_variants(options.choices);
-  const std::string missing = why_no_gpu(gpu_engine_options());
-  const bool wants_gpu = options.backend == to_string(Backend::kGpu) || missing.empty();
-  return wants_gpu ? list_gpu_variants(options.choices, missing)
-                   : list_cpu_variants(options.choices);
+  return wants_gpu(options) ? list_gpu_variants(options.choices, why_no_gpu(gpu_engine_options()))
+                            : list_cpu_variants(options.choices);
+}
+
+int print_knobs(const VariantsOptions& options) {
+  const std::vector<KnobText> knobs =
+      wants_gpu(options) ? gpu::sm90::knob_texts() : cpu::knob_texts(best_isa());
+  if (options.json) {
+    nlohmann::ordered_json listed = nlohmann::ordered_json::array();
+    for (const KnobText& knob : knobs) {
+      listed.push_back(
+          {{"knob", knob.name}, {"takes", knob.allowed}, {"default", knob.default_value}});
+    }
+    fmt::print("{}\n", nlohmann::ordered_json{{"knobs", std::move(listed)}}.dump());
+    return kExitOk;
+  }
+  Table table({{"knob"}, {"takes"}, {"default"}});
+  for (const KnobText& knob : knobs) table.add_row({knob.name, knob.allowed, knob.default_value});
+  print(table);
+  return kExitOk;
 }
 
 int print_json(const std::vector<Listed>& listed) {
@@ -97,10 +119,14 @@ Command add_variants(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("variants", "List named variants and whether this machine runs them");
   add_backend_option(*command, options->backend);
-  command->add_flag("--choices", options->choices,
-                    "List what the engine chooses from when nobody names a variant (GPU only)");
+  CLI::Option* choices =
+      command->add_flag("--choices", options->choices,
+                        "List what the engine chooses from when nobody names a variant (GPU only)");
+  command->add_flag("--knobs", options->knobs, "List the knobs that variants are made of")
+      ->excludes(choices);
   command->add_flag("--json", options->json, "Print one JSON object");
   return {command, [options] {
+            if (options->knobs) return print_knobs(*options);
             const std::vector<Listed> listed = list_variants(*options);
             return options->json ? print_json(listed) : print_table(listed);
           }};

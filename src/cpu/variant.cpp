@@ -7,7 +7,6 @@
 
 #include "cpu/body.hpp"
 #include "cpu/plan.hpp"
-#include "gemm/knob_table.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::cpu {
@@ -169,6 +168,8 @@ Variant variant_from_name(std::string_view text) {
       head.starts_with(kPrefix) ? head.substr(kPrefix.size()) : std::string_view{};
   return kTable.read(text, default_variant(isa_from_name(text, isa_name)));
 }
+
+std::vector<KnobText> knob_texts(Isa isa) { return kTable.texts(default_variant(isa)); }
 
 std::map<std::string, std::string> knobs_of(const Variant& variant) {
   return kTable.values(variant);

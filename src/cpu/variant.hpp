@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cpu/features.hpp"
+#include "gemm/knob_table.hpp"
 #include "thresher/engine.hpp"
 #include "thresher/problem.hpp"
 
@@ -53,6 +54,8 @@ std::string name(const Variant& variant);
 // Throws Error naming the knob, its value and what is allowed.
 Variant variant_from_name(std::string_view text);
 
+// All knobs for people, with an instruction set's defaults.
+std::vector<KnobText> knob_texts(Isa isa);
 // Every knob under its name, with its value as it would stand in a variant's name.
 std::map<std::string, std::string> knobs_of(const Variant& variant);
 // `variant` with one knob turned. Throws Error naming the knob, its value and what is allowed.

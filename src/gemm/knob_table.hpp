@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "thresher/error.hpp"
 
@@ -49,6 +50,13 @@ struct Knob {
   std::string_view allowed;
   std::string (*print)(const Variant&);
   bool (*read)(std::string_view text, Variant& variant);
+};
+
+// A knob for people.
+struct KnobText {
+  std::string name;
+  std::string allowed;
+  std::string default_value;
 };
 
 template <class Variant>
@@ -103,6 +111,15 @@ class KnobTable {
     std::map<std::string, std::string> knobs;
     for (const Knob<Variant>& knob : knobs_) knobs.emplace(knob.name, knob.print(variant));
     return knobs;
+  }
+
+  std::vector<KnobText> texts(const Variant& defaults) const {
+    std::vector<KnobText> texts;
+    for (const Knob<Variant>& knob : knobs_) {
+      texts.push_back(
+          {std::string(knob.name), std::string(knob.allowed), knob.print(defaults)});
+    }
+    return texts;
   }
 
  private:

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/sm90/variant.hpp"
 
-#include "gemm/knob_table.hpp"
-
 namespace thresher::gpu::sm90 {
 namespace {
 
@@ -79,6 +77,8 @@ Variant variant_from_name(std::string_view text) {
   }
   return kTable.read(text, {});
 }
+
+std::vector<KnobText> knob_texts() { return kTable.texts({}); }
 
 std::map<std::string, std::string> knobs_of(const Variant& variant) {
   return kTable.values(variant);

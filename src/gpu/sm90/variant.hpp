@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gemm/knob_table.hpp"
 #include "gpu/sm90/gemm_plan.hpp"
 #include "thresher/engine.hpp"
 
@@ -29,6 +30,8 @@ std::string name(const Variant& variant);
 // Throws Error naming the knob, its value and what is allowed.
 Variant variant_from_name(std::string_view text);
 
+// All knobs for people.
+std::vector<KnobText> knob_texts();
 // Every knob under its name, with its value as it would stand in a variant's name.
 std::map<std::string, std::string> knobs_of(const Variant& variant);
 // `variant` with one knob turned. Throws Error naming the knob, its value and what is allowed.
