@@ -54,8 +54,8 @@ def table_of(program, what, old):
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def check_document(program, path, faults):
-    """The document with fresh tables."""
+def refresh(program, path, faults):
+    """The document's text with fresh tables."""
     text = path.read_text()
 
     def replace(found):
@@ -75,11 +75,12 @@ def check_document(program, path, faults):
 
 def main(path, *options):
     program = Program(path)
+    if "--write" in options:
+        for document in house.documents():
+            document.write_text(refresh(program, document, []))
     faults = []
     for document in house.documents():
-        fresh = check_document(program, document, faults)
-        if "--write" in options:
-            document.write_text(fresh)
+        refresh(program, document, faults)
     return house.judge(faults, "tests/house/tables.py THRESHER --write mends tables")
 
 
