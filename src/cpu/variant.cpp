@@ -7,6 +7,7 @@
 
 #include "cpu/body.hpp"
 #include "cpu/plan.hpp"
+#include "gemm/knob_table.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::cpu {
@@ -169,8 +170,6 @@ Variant variant_from_name(std::string_view text) {
   return kTable.read(text, default_variant(isa_from_name(text, isa_name)));
 }
 
-std::vector<KnobText> knob_texts(Isa isa) { return kTable.texts(default_variant(isa)); }
-
 std::map<std::string, std::string> knobs_of(const Variant& variant) {
   return kTable.values(variant);
 }
@@ -178,6 +177,8 @@ std::map<std::string, std::string> knobs_of(const Variant& variant) {
 Variant with_knob(Variant variant, std::string_view knob_name, std::string_view value) {
   return kTable.with(variant, knob_name, value);
 }
+
+std::vector<KnobText> knob_texts(Isa isa) { return kTable.texts(default_variant(isa)); }
 
 Support supports(const Variant& variant, const Problem& problem, int thread_count) {
   std::string why = why_not(variant, problem, thread_count);

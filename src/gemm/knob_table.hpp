@@ -116,8 +116,7 @@ class KnobTable {
   std::vector<KnobText> texts(const Variant& defaults) const {
     std::vector<KnobText> texts;
     for (const Knob<Variant>& knob : knobs_) {
-      texts.push_back(
-          {std::string(knob.name), std::string(knob.allowed), knob.print(defaults)});
+      texts.push_back({std::string(knob.name), std::string(knob.allowed), knob.print(defaults)});
     }
     return texts;
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/sm90/variant.hpp"
 
+#include "gemm/knob_table.hpp"
+
 namespace thresher::gpu::sm90 {
 namespace {
 
@@ -78,8 +80,6 @@ Variant variant_from_name(std::string_view text) {
   return kTable.read(text, {});
 }
 
-std::vector<KnobText> knob_texts() { return kTable.texts({}); }
-
 std::map<std::string, std::string> knobs_of(const Variant& variant) {
   return kTable.values(variant);
 }
@@ -87,6 +87,8 @@ std::map<std::string, std::string> knobs_of(const Variant& variant) {
 Variant with_knob(Variant variant, std::string_view knob_name, std::string_view value) {
   return kTable.with(variant, knob_name, value);
 }
+
+std::vector<KnobText> knob_texts() { return kTable.texts({}); }
 
 Support supports(const Variant& variant, const Problem& problem, const DeviceLimits& limits) {
   std::string why = why_not(

@@ -30,12 +30,13 @@ std::string name(const Variant& variant);
 // Throws Error naming the knob, its value and what is allowed.
 Variant variant_from_name(std::string_view text);
 
-// All knobs for people.
-std::vector<KnobText> knob_texts();
 // Every knob under its name, with its value as it would stand in a variant's name.
 std::map<std::string, std::string> knobs_of(const Variant& variant);
 // `variant` with one knob turned. Throws Error naming the knob, its value and what is allowed.
 Variant with_knob(Variant variant, std::string_view knob_name, std::string_view value);
+
+// The knobs for people.
+std::vector<KnobText> knob_texts();
 
 // Whether `variant` can run `problem` on such a device, and why not.
 Support supports(const Variant& variant, const Problem& problem, const DeviceLimits& limits);
