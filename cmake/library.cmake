@@ -24,7 +24,12 @@ thresher_folder(cpu)
 # Contracting a * b + c where one machine can and another cannot would make their bits differ.
 target_compile_options(thresher_cpu PRIVATE -ffp-contract=off)
 thresher_folder(gpu)
+thresher_folder(emulator)
+thresher_folder(emulated)
 thresher_folder(engine)
+# Contracting a * b + c would make emulated kernels differ from those on the GPU.
+target_compile_options(thresher_emulator PRIVATE -ffp-contract=off)
+target_compile_options(thresher_emulated PRIVATE -ffp-contract=off)
 
 # Each body of the CPU kernels is one file compiled for its instruction set; nothing else may be, or
 # the linker could pick an inline function that the machine at hand cannot execute.
@@ -71,6 +76,7 @@ foreach(folder hw hw/sm90 sm90/kernels)
   list(APPEND kernel_files ${files})
 endforeach()
 list(FILTER kernel_files EXCLUDE REGEX "/emulated")
+list(APPEND kernel_files ${PROJECT_SOURCE_DIR}/src/factor.hpp ${PROJECT_SOURCE_DIR}/src/rounding.hpp)
 thresher_embed(thresher_gpu NAME KernelSource TYPE gpu::KernelSource HEADER gpu/runtime/kernel_source.hpp
                BASE ${PROJECT_SOURCE_DIR}/src FILES ${kernel_files})
 
@@ -78,6 +84,7 @@ add_library(thresher STATIC
   $<TARGET_OBJECTS:thresher_fmt> $<TARGET_OBJECTS:thresher_digest>
   $<TARGET_OBJECTS:thresher_nvfp4> $<TARGET_OBJECTS:thresher_gemm>
   $<TARGET_OBJECTS:thresher_cpu> $<TARGET_OBJECTS:thresher_gpu>
+  $<TARGET_OBJECTS:thresher_emulator> $<TARGET_OBJECTS:thresher_emulated>
   $<TARGET_OBJECTS:thresher_engine>)
 add_library(thresher::thresher ALIAS thresher)
 target_include_directories(thresher PUBLIC

@@ -11,7 +11,7 @@ list(REMOVE_ITEM tool_sources ${PROJECT_SOURCE_DIR}/src/cli/main.cpp)
 add_library(thresher_tools STATIC ${tool_sources})
 target_include_directories(thresher_tools PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
 target_link_libraries(thresher_tools
-  PUBLIC thresher thresher_emulated PRIVATE thresher_flags ${CMAKE_DL_LIBS} m)
+  PUBLIC thresher PRIVATE thresher_flags ${CMAKE_DL_LIBS} m)
 target_compile_definitions(thresher_tools PUBLIC THRESHER_VERSION="${PROJECT_VERSION}")
 # The two large headers that most of these files include; no file relies on that.
 target_precompile_headers(thresher_tools PRIVATE <nlohmann/json.hpp> <fmt/format.h>)

@@ -12,4 +12,10 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// There is no memory for what was asked, on the host or on a device.
+class NoMemory : public Error {
+ public:
+  using Error::Error;
+};
+
 }  // namespace thresher

@@ -41,6 +41,9 @@ inline constexpr std::int64_t kMatrixElementsMax = std::int64_t{1} << 40;
 // Throws Error naming the problem, the group, the value and the limit.
 void check(const Problem& problem);
 
+// The m of all groups together.
+std::int64_t token_count(const Problem& problem);
+
 // 2*m*n*k summed over groups, doubled for dual.
 double flop_count(const Problem& problem);
 

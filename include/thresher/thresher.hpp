@@ -4,6 +4,5 @@
 
 #include "thresher/engine.hpp"
 #include "thresher/error.hpp"
-#include "thresher/gpu.hpp"
 #include "thresher/nvfp4.hpp"
 #include "thresher/problem.hpp"

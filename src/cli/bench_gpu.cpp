@@ -86,7 +86,7 @@ class GpuVariantEntry {
         workspace_(engine.workspace(plan_)),
         stream_(engine.state().device) {
     const DeviceTokenCounts counts{.counts = device_sizes ? cold.device_sizes() : nullptr,
-                                   .tokens_max = gpu::sm90::token_count(problem)};
+                                   .tokens_max = token_count(problem)};
     for (std::size_t i = 0; i < cold.copy_count(); ++i) {
       calls_.push_back(engine.bind(plan_, cold.operands(i), workspace_, counts));
     }

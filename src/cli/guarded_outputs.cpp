@@ -8,16 +8,13 @@
 
 #include "assert.hpp"
 #include "gemm/random.hpp"
+#include "rounding.hpp"
 
 namespace thresher::cli {
 namespace {
 
 constexpr std::size_t kGuardBytes = 256;
 constexpr std::size_t kAlignmentBytes = 64;
-
-std::size_t round_up(std::size_t value, std::size_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
 
 }  // namespace
 

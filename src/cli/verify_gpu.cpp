@@ -38,7 +38,7 @@ class OnGpu : public VerifiedProblem {
     const gpu::Device& device = engine_.state().device;
     const DeviceOutputs device_outputs(device, outputs);
     device_outputs.copy_in();
-    const std::int64_t tokens = gpu::sm90::token_count(problem_);
+    const std::int64_t tokens = token_count(problem_);
     const bool on_device = runner.way == kDeviceSizes;
     const GpuPlan plan =
         engine_.plan(problem_, runner.variant, on_device ? tokens + kTokensSpare : 0);
@@ -99,7 +99,7 @@ class VerifyGpu : public VerifyBackend {
   std::vector<std::string> variants(bool) const override { return engine_.variants(); }
   std::string choice(const Problem& problem) const override {
     return gpu::sm90::name(
-        gpu::sm90::choose(problem, gpu::sm90::token_count(problem), engine_.state().limits));
+        gpu::sm90::choose(problem, token_count(problem), engine_.state().limits));
   }
   void check_variant(const std::string& variant) const override {
     gpu::sm90::variant_from_name(variant);
@@ -109,7 +109,7 @@ class VerifyGpu : public VerifyBackend {
                               const std::string& variant) const override {
     std::vector<Runner> runners;
     for (const char* way : {kHostSizes, kDeviceSizes}) {
-      if (way == kDeviceSizes && gpu::sm90::token_count(problem) == 0) continue;
+      if (way == kDeviceSizes && token_count(problem) == 0) continue;
       runners.push_back(
           {.variant = variant, .way = way, .twin_set = twin_set(family, variant, way)});
     }

@@ -11,6 +11,7 @@
 
 #include "cpu/features.hpp"
 #include "cpu/panel.hpp"
+#include "factor.hpp"
 #include "thresher/problem.hpp"
 
 namespace thresher::cpu {
@@ -63,13 +64,6 @@ struct Kernels {
                  std::uint8_t* out) = nullptr;
   // The true product is sums * unit.
   float unit = 1.0f;
-};
-
-// A factor as a product of two floats: one too small for a single float keeps its precision, and
-// any other has `rest` = 1 and rounds as if there were no such thing.
-struct Factor {
-  float main = 1.0f;
-  float rest = 1.0f;
 };
 
 struct FinishArgs {

@@ -1,7 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/packed_weights.hpp"
 
+#include <cstring>
+
 namespace thresher::cpu {
+
+PackedWeights duplicate(const PackedWeights& weights) {
+  PackedWeights copy{.op = weights.op,
+                     .n = weights.n,
+                     .k_elements = weights.k_elements,
+                     .global_scale = weights.global_scale,
+                     .global_scale_up = weights.global_scale_up,
+                     .pages = Pages(weights.pages.bytes())};
+  std::memcpy(copy.pages.data(), weights.pages.data(), copy.pages.bytes());
+  return copy;
+}
 
 PackedWeights pack_weights(const Nvfp4View& b, const Nvfp4View* up, Pool& pool) {
   PackedWeights weights;

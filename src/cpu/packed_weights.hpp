@@ -27,6 +27,9 @@ struct PackedWeights {
   }
 };
 
+// The same in other memory.
+PackedWeights duplicate(const PackedWeights& weights);
+
 // `up` is null for gemm. Both views have been checked and agree in shape.
 PackedWeights pack_weights(const Nvfp4View& b, const Nvfp4View* up, Pool& pool);
 

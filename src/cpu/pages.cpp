@@ -7,15 +7,13 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "rounding.hpp"
+
 namespace thresher::cpu {
 namespace {
 
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 constexpr std::size_t kAlignmentBytes = 64;
-
-std::size_t round_up(std::size_t bytes, std::size_t unit) {
-  return (bytes + unit - 1) / unit * unit;
-}
 
 }  // namespace
 

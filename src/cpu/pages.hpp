@@ -11,11 +11,6 @@
 
 namespace thresher::cpu {
 
-// An Error to C++ callers; the C API gives it a status of its own.
-struct NoMemory : Error {
-  using Error::Error;
-};
-
 class Pages {
  public:
   Pages() = default;

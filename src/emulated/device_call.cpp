@@ -12,23 +12,13 @@
 
 #include "assert.hpp"
 #include "emulator/launch.hpp"
+#include "gpu/sm90/operands.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::emulated {
 namespace {
 
 constexpr std::size_t kAlignmentBytes = 256;  // as a driver's allocations
-
-gpu::u64 as_address(const void* pointer) { return reinterpret_cast<gpu::u64>(pointer); }
-
-std::int64_t stride_of(const HostOperands& operands, const Group& group) {
-  return operands.c_stride_elements == 0 ? group.n : operands.c_stride_elements;
-}
-
-void append(std::vector<std::uint8_t>& bytes, const void* first, std::int64_t byte_count) {
-  const auto* begin = static_cast<const std::uint8_t*>(first);
-  if (byte_count > 0) bytes.insert(bytes.end(), begin, begin + byte_count);
-}
 
 void in_launch(const std::string& which, const emulator::LaunchOptions& options,
                const std::function<void()>& kernel) {
@@ -41,86 +31,76 @@ void in_launch(const std::string& which, const emulator::LaunchOptions& options,
 
 }  // namespace
 
-DeviceCall::DeviceCall(const Problem& problem, Operands operands, const CallLayout& layout)
+AlignedBytes allocate_aligned(std::size_t bytes) {
+  void* memory = nullptr;
+  if (posix_memalign(&memory, kAlignmentBytes, std::max<std::size_t>(bytes, 1)) != 0) {
+    throw std::bad_alloc();
+  }
+  return {static_cast<std::uint8_t*>(memory), &std::free};
+}
+
+DeviceCall::DeviceCall(const Problem& problem, const Operands& operands, std::int64_t tokens_max)
     : problem_(problem) {
-  const std::span<const Group> groups(problem.groups);
-  THRESHER_ASSERT(operands.size() == groups.size());
-  std::vector<gpu::sm90::GroupEntry> entries(groups.size());
+  const std::uint32_t* device_counts = operands.counts.counts;
   std::vector<gpu::u32> counts;
+  std::vector<gpu::u64> weights;
+  std::vector<GroupOperands> groups(operands.groups.begin(), operands.groups.end());
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    entries[g].n = static_cast<gpu::u32>(groups[g].n);
-    entries[g].k = static_cast<gpu::u32>(groups[g].k);
-    counts.push_back(static_cast<gpu::u32>(groups[g].m));
+    Group& group = problem_.groups[g];
+    if (device_counts != nullptr) group.m = device_counts[g];
+    counts.push_back(static_cast<gpu::u32>(group.m));
+    const void* packed = nullptr;
+    if (group.m > 0) {
+      const backend::Weights& from = groups[g].weights->state();
+      packed = upload_bytes(from.data(), static_cast<std::int64_t>(from.bytes()), "packed weights");
+      if (!backend::rows_follow(operands)) {
+        groups[g].rows = upload_rows(groups[g].rows, group.m, group);
+      }
+    }
+    weights.push_back(reinterpret_cast<gpu::u64>(packed));
   }
-  const std::size_t step = layout.rows_follow ? groups.size() : 1;
-  for (std::size_t g = 0; g < groups.size(); g += step) {
-    add_rows(operands.subspan(g, step), groups.subspan(g, step),
-             std::span(entries).subspan(g, step));
+  if (backend::rows_follow(operands)) {
+    const Group& any = problem_.groups.front();
+    table_.rows =
+        gpu::sm90::rows_table(upload_rows(operands.rows, token_count(problem_), any), any);
   }
-  add_weights(operands, entries);
-  table_.entries = upload(std::span<const gpu::sm90::GroupEntry>(entries), "groups");
+  const std::vector<gpu::sm90::GroupEntry> entries =
+      gpu::sm90::group_entries(problem_, {.groups = groups}, weights);
+  table_.entries = upload(std::span(entries), "groups");
   table_.token_counts = upload(std::span<const gpu::u32>(counts), "token counts");
-  table_.token_limit = static_cast<gpu::u32>(gpu::sm90::token_count(problem) + layout.tokens_spare);
-  table_.rows_follow = layout.rows_follow ? 1 : 0;
+  table_.token_limit = static_cast<gpu::u32>(
+      operands.counts.tokens_max > 0 ? operands.counts.tokens_max : tokens_max);
 }
 
 template <typename T>
 const T* DeviceCall::upload(std::span<const T> values, const char* name) {
-  const std::size_t bytes = values.size_bytes();
-  if (bytes == 0) return nullptr;
-  void* memory = nullptr;
-  if (posix_memalign(&memory, kAlignmentBytes, bytes) != 0) throw std::bad_alloc();
-  uploads_.emplace_back(static_cast<std::uint8_t*>(memory), &std::free);
-  std::memcpy(memory, values.data(), bytes);
+  return static_cast<const T*>(
+      upload_bytes(values.data(), static_cast<std::int64_t>(values.size_bytes()), name));
+}
+
+const void* DeviceCall::upload_bytes(const void* first, std::int64_t byte_count, const char* name) {
+  if (byte_count == 0) return nullptr;
+  const auto bytes = static_cast<std::size_t>(byte_count);
+  std::uint8_t* memory = uploads_.emplace_back(allocate_aligned(bytes)).get();
+  std::memcpy(memory, first, bytes);
   memory_.add_read_only(memory, bytes, name);
-  return static_cast<const T*>(memory);
+  return memory;
 }
 
-void DeviceCall::add_rows(Operands operands, std::span<const Group> groups,
-                          std::span<gpu::sm90::GroupEntry> entries) {
-  std::vector<std::uint8_t> values;
-  std::vector<std::uint8_t> scales;
-  std::int64_t row_count = 0;
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    const std::int64_t elements = groups[g].m * groups[g].k;
-    row_count += groups[g].m;
-    if (problem_.activations == Activations::kNvfp4) {
-      append(values, operands[g].a.codes, elements / 2);
-      append(scales, operands[g].a.scales, elements / kBlockElements);
-    } else {
-      append(values, operands[g].a16, elements * 2);
-    }
-  }
-  if (row_count == 0) return;
-
+Rows DeviceCall::upload_rows(const Rows& rows, std::int64_t row_count, const Group& group) {
+  if (row_count == 0) return rows;
+  const std::int64_t elements = row_count * group.k;
+  const bool nvfp4 = problem_.activations == Activations::kNvfp4;
   // The last row ends with its last element: what lies beyond is no device memory.
-  const std::int64_t stride = stride_of(operands.front(), groups.front());
-  const std::int64_t c_elements = (row_count - 1) * stride + groups.front().n;
-  memory_.add(operands.front().c,
-              static_cast<std::size_t>(c_elements * bytes_per_element(problem_.output)), "C");
-  const std::uint8_t* values_at = upload(std::span<const std::uint8_t>(values), "activations");
-  const std::uint8_t* scales_at =
-      upload(std::span<const std::uint8_t>(scales), "activation scales");
-  for (gpu::sm90::GroupEntry& entry : entries) {
-    entry.activations = as_address(values_at);
-    entry.activation_scales = as_address(scales_at);
-    entry.c = as_address(operands.front().c);
-    entry.c_stride_elements = static_cast<gpu::u64>(stride);
+  const std::int64_t c_elements = (row_count - 1) * backend::c_stride(rows, group) + group.n;
+  memory_.add(rows.c, static_cast<std::size_t>(c_elements * bytes_per_element(problem_.output)),
+              "C");
+  Rows uploaded = rows;
+  uploaded.a = upload_bytes(rows.a, nvfp4 ? elements / 2 : elements * 2, "activations");
+  if (nvfp4) {
+    uploaded.a_scales = upload_bytes(rows.a_scales, elements / kBlockElements, "activation scales");
   }
-}
-
-void DeviceCall::add_weights(Operands operands, std::span<gpu::sm90::GroupEntry> entries) {
-  for (std::size_t g = 0; g < entries.size(); ++g) {
-    if (problem_.groups[g].m == 0) continue;
-    const HostOperands& group = operands[g];
-    const PackedWeights& weights = *group.weights;
-    const double a_scale = problem_.activations == Activations::kNvfp4 ? group.a.global_scale : 1.0;
-    entries[g].weights =
-        as_address(upload(std::span<const std::uint8_t>(weights.bytes), "packed weights"));
-    entries[g].factor = gpu::sm90::split_factor(a_scale * group.alpha * weights.global_scale);
-    entries[g].factor_up =
-        gpu::sm90::split_factor(a_scale * group.alpha_up * weights.global_scale_up);
-  }
+  return uploaded;
 }
 
 void DeviceCall::run(const gpu::sm90::GemmPlan& plan, const KernelSet& kernels,

@@ -9,61 +9,42 @@
 #include <span>
 #include <vector>
 
+#include "backend/device.hpp"
 #include "emulated/kernel_set.hpp"
-#include "emulated/packed_weights.hpp"
 #include "emulator/device_memory.hpp"
 #include "gpu/sm90/gemm_plan.hpp"
 
 namespace thresher::emulated {
 
-// What one group reads and writes, as GroupOperands of thresher/engine.hpp.
-struct HostOperands {
-  Nvfp4View a = {};
-  const std::uint16_t* a16 = nullptr;
-  const PackedWeights* weights = nullptr;
-  void* c = nullptr;
-  std::int64_t c_stride_elements = 0;  // 0 means n
-  float alpha = 1.0f;
-  float alpha_up = 1.0f;
-};
-
-// What kernels are told of the groups beyond their operands.
-struct CallLayout {
-  bool rows_follow = false;       // in activations and C a group's rows follow those before it
-  std::int64_t tokens_spare = 0;  // by which the token limit exceeds the tokens
-};
-
 // Few SMs: then blocks walk over several tiles even of a small problem, as on a device with many
 // groups.
-inline constexpr gpu::sm90::DeviceLimits kFewSms{.sm_count = 3};
+inline constexpr SmLimits kFewSms{.sm_count = 3};
+
+// Host memory with the alignment that a driver's allocations have.
+using AlignedBytes = std::unique_ptr<std::uint8_t, void (*)(void*)>;
+AlignedBytes allocate_aligned(std::size_t bytes);
 
 class DeviceCall {
  public:
-  // The operands must fit the problem. C must outlive the call; the inputs need not.
-  DeviceCall(const Problem& problem, std::span<const HostOperands> operands,
-             const CallLayout& layout = {});
+  // The operands must fit the problem; all groups together may have `tokens_max` tokens. C must
+  // outlive the call; the inputs need not.
+  DeviceCall(const Problem& problem, const Operands& operands, std::int64_t tokens_max);
 
   // Runs the prologue and all launches of the plan, one after the other. `seed` chooses the order
   // of events in them. Throws Error saying what a kernel did wrong, and in which launch.
   void run(const gpu::sm90::GemmPlan& plan, const KernelSet& kernels, std::uint64_t seed);
 
-  std::int64_t token_limit() const { return table_.token_limit; }
-
  private:
-  using Storage = std::unique_ptr<std::uint8_t, void (*)(void*)>;
-  using Operands = std::span<const HostOperands>;
-
   template <typename T>
   const T* upload(std::span<const T> values, const char* name);
-  // Of groups whose rows follow each other.
-  void add_rows(Operands operands, std::span<const Group> groups,
-                std::span<gpu::sm90::GroupEntry> entries);
-  void add_weights(Operands operands, std::span<gpu::sm90::GroupEntry> entries);
+  const void* upload_bytes(const void* first, std::int64_t byte_count, const char* name);
+  // The same rows as the device sees them.
+  Rows upload_rows(const Rows& rows, std::int64_t row_count, const Group& group);
   void run_launches(const gpu::sm90::GemmPlan& plan, const KernelSet& kernels,
                     std::uint8_t* workspace, std::uint64_t seed);
 
-  Problem problem_;
-  std::vector<Storage> uploads_;
+  Problem problem_;  // with the tokens that the groups have now
+  std::vector<AlignedBytes> uploads_;
   emulator::DeviceMemory memory_;
   gpu::sm90::GroupTable table_;
 };

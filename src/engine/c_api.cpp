@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "cpu/pages.hpp"
 #include "gemm/extent_faults.hpp"
 #include "nvfp4/check.hpp"
 #include "thresher/engine.hpp"
@@ -18,6 +17,7 @@
 // NOLINTBEGIN(readability-identifier-naming): C's names for C's handles.
 struct thresher_engine {
   thresher::Engine engine;
+  std::string description;
   std::vector<std::string> variants;
 };
 
@@ -29,10 +29,18 @@ struct thresher_plan {
   thresher::Plan plan;
 };
 
+struct thresher_buffer {
+  thresher::Buffer buffer;
+};
+
 struct thresher_workspace {
   thresher::Workspace workspace;
-  std::vector<thresher::GroupOperands>
-      operands;  // a run's, converted, so that it allocates nothing
+  // A run's, converted, so that it allocates nothing.
+  std::vector<thresher::GroupOperands> groups;
+};
+
+struct thresher_call {
+  thresher::Call call;
 };
 // NOLINTEND(readability-identifier-naming)
 
@@ -53,7 +61,7 @@ thresher_status guarded(const Call& call) noexcept {
   try {
     call();
     return THRESHER_OK;
-  } catch (const cpu::NoMemory& error) {
+  } catch (const NoMemory& error) {
     return fail(THRESHER_OUT_OF_MEMORY, error.what());
   } catch (const Error& error) {
     return fail(THRESHER_INVALID, error.what());
@@ -89,6 +97,13 @@ thresher_status create(Handle** out, const char* name, const Make& make) {
   });
 }
 
+template <class Value>
+const Value& at(const std::vector<Value>& values, std::int64_t index) {
+  const auto count = static_cast<std::int64_t>(values.size());
+  if (index >= 0 && index < count) return values[static_cast<std::size_t>(index)];
+  throw Error(fmt::format("index = {} is not in 0..{}", index, count - 1));
+}
+
 template <class Enum>
 Enum enum_of(std::int32_t value, Enum last, const char* name) {
   if (value < 0 || value > static_cast<std::int32_t>(last)) {
@@ -118,25 +133,54 @@ Problem problem_of(const thresher_problem& problem) {
   return converted;
 }
 
-GroupOperands operands_of(const thresher_group_operands& operands) {
-  return {.a = view_of(operands.a),
-          .a16 = operands.a16,
-          .weights = operands.weights == nullptr ? nullptr : &operands.weights->weights,
-          .c = operands.c,
-          .c_stride_elements = operands.c_stride_elements,
-          .alpha = operands.alpha,
-          .alpha_up = operands.alpha_up};
+WeightMatrices matrices_of(const thresher_weight_matrices& matrices) {
+  return {.op = enum_of(matrices.op, Op::kDual, "matrices.op"),
+          .b = view_of(matrices.b),
+          .up = view_of(matrices.up),
+          .activations = enum_of(matrices.activations, Activations::kBf16, "matrices.activations")};
 }
 
-void convert(const Plan& plan, const thresher_group_operands* operands, std::int64_t group_count,
-             std::vector<GroupOperands>& out) {
+Rows rows_of(const thresher_rows& rows) {
+  return {rows.a, rows.a_scales, rows.c, rows.c_stride_elements};
+}
+
+GroupOperands group_of(const thresher_group_operands& group) {
+  return {.weights = group.weights == nullptr ? nullptr : &group.weights->weights,
+          .a_global_scale = group.a_global_scale,
+          .alpha = group.alpha,
+          .alpha_up = group.alpha_up,
+          .rows = rows_of(group.rows)};
+}
+
+// The groups are written to `groups`, which the result refers to.
+Operands convert(const Plan& plan, const thresher_operands* from,
+                 std::vector<GroupOperands>& groups) {
+  const thresher_operands& operands = need(from, "operands");
   const auto needed = static_cast<std::int64_t>(plan.problem().groups.size());
-  if (group_count != needed) {
-    throw Error(fmt::format("group_count = {} but the plan has {} groups", group_count, needed));
+  if (operands.group_count != needed) {
+    throw Error(
+        fmt::format("group_count = {} but the plan has {} groups", operands.group_count, needed));
   }
-  need(operands, "operands");
-  out.resize(static_cast<std::size_t>(needed));
-  std::transform(operands, operands + needed, out.begin(), operands_of);
+  need(operands.groups, "operands.groups");
+  groups.resize(static_cast<std::size_t>(needed));
+  std::transform(operands.groups, operands.groups + needed, groups.begin(), group_of);
+  return {.groups = groups,
+          .rows = rows_of(operands.rows),
+          .counts = {.counts = operands.device_counts, .tokens_max = operands.tokens_max}};
+}
+
+EngineOptions options_of(const thresher_engine_options* from) {
+  EngineOptions options;
+  if (from == nullptr) return options;
+  if (from->device != nullptr) options.device = from->device;
+  options.thread_count = from->thread_count;
+  if (from->cache_folder != nullptr) options.cache_folder = from->cache_folder;
+  if (from->compiler_folder_count > 0) need(from->compiler_folders, "compiler_folders");
+  for (std::int64_t i = 0; i < from->compiler_folder_count; ++i) {
+    options.compiler_folders.emplace_back(&need(from->compiler_folders[i], "a compiler folder"));
+  }
+  if (from->emulator_seed != 0) options.emulator_seed = from->emulator_seed;
+  return options;
 }
 
 void write(const Nvfp4Matrix& matrix, thresher_nvfp4_buffer& out) {
@@ -221,15 +265,25 @@ thresher_nvfp4_view thresher_view(const thresher_nvfp4_buffer* buffer) {
   });
 }
 
-thresher_status thresher_engine_create(int32_t thread_count, thresher_engine** engine) {
+thresher_status thresher_engine_create(const thresher_engine_options* options,
+                                       thresher_engine** engine) {
   return create(engine, "engine", [&] {
-    Engine created({.thread_count = thread_count});
+    Engine created(options_of(options));
+    std::string description = created.description();
     std::vector<std::string> variants = created.variants();
-    return thresher_engine{std::move(created), std::move(variants)};
+    return thresher_engine{std::move(created), std::move(description), std::move(variants)};
   });
 }
 
 void thresher_engine_destroy(thresher_engine* engine) { delete engine; }
+
+const char* thresher_engine_device(const thresher_engine* engine) {
+  return value_or_zero([&] { return need(engine, "engine").engine.device().c_str(); });
+}
+
+const char* thresher_engine_description(const thresher_engine* engine) {
+  return value_or_zero([&] { return need(engine, "engine").description.c_str(); });
+}
 
 int32_t thresher_thread_count(const thresher_engine* engine) {
   return value_or_zero([&] { return need(engine, "engine").engine.thread_count(); });
@@ -241,27 +295,61 @@ int64_t thresher_variant_count(const thresher_engine* engine) {
 }
 
 const char* thresher_variant_name(const thresher_engine* engine, int64_t index) {
-  return value_or_zero([&] {
-    const std::vector<std::string>& names = need(engine, "engine").variants;
-    if (index < 0 || static_cast<std::size_t>(index) >= names.size()) {
-      throw Error(fmt::format("index = {} is not in 0..{}", index, names.size() - 1));
-    }
-    return names[static_cast<std::size_t>(index)].c_str();
+  return value_or_zero([&] { return at(need(engine, "engine").variants, index).c_str(); });
+}
+
+thresher_status thresher_synchronize(const thresher_engine* engine) {
+  return guarded([&] { need(engine, "engine").engine.synchronize(); });
+}
+
+thresher_status thresher_buffer_create(const thresher_engine* engine, size_t bytes,
+                                       thresher_buffer** buffer) {
+  return create(buffer, "buffer",
+                [&] { return thresher_buffer{need(engine, "engine").engine.allocate(bytes)}; });
+}
+
+void thresher_buffer_destroy(thresher_buffer* buffer) { delete buffer; }
+
+void* thresher_buffer_data(const thresher_buffer* buffer) {
+  return value_or_zero([&] { return need(buffer, "buffer").buffer.data(); });
+}
+
+size_t thresher_buffer_bytes(const thresher_buffer* buffer) {
+  return value_or_zero([&] { return need(buffer, "buffer").buffer.bytes(); });
+}
+
+thresher_status thresher_copy_in(const thresher_buffer* buffer, const void* from, size_t bytes,
+                                 size_t offset_bytes) {
+  return guarded([&] {
+    const Buffer& to = need(buffer, "buffer").buffer;
+    if (bytes > 0) need(static_cast<const std::byte*>(from), "from");
+    to.copy_in({static_cast<const std::byte*>(from), bytes}, offset_bytes);
   });
 }
 
-thresher_status thresher_pack(const thresher_engine* engine, const thresher_nvfp4_view* b,
+thresher_status thresher_copy_out(const thresher_buffer* buffer, void* to, size_t bytes,
+                                  size_t offset_bytes) {
+  return guarded([&] {
+    const Buffer& from = need(buffer, "buffer").buffer;
+    if (bytes > 0) need(static_cast<std::byte*>(to), "to");
+    from.copy_out({static_cast<std::byte*>(to), bytes}, offset_bytes);
+  });
+}
+
+thresher_status thresher_pack(const thresher_engine* engine,
+                              const thresher_weight_matrices* matrices,
                               thresher_weights** weights) {
   return create(weights, "weights", [&] {
-    return thresher_weights{need(engine, "engine").engine.pack(view_of(need(b, "b")))};
+    const Engine& packer = need(engine, "engine").engine;
+    return thresher_weights{packer.pack(matrices_of(need(matrices, "matrices")))};
   });
 }
 
-thresher_status thresher_pack_dual(const thresher_engine* engine, const thresher_nvfp4_view* gate,
-                                   const thresher_nvfp4_view* up, thresher_weights** weights) {
-  return create(weights, "weights", [&] {
+thresher_status thresher_duplicate(const thresher_engine* engine, const thresher_weights* weights,
+                                   thresher_weights** copy) {
+  return create(copy, "copy", [&] {
     const Engine& packer = need(engine, "engine").engine;
-    return thresher_weights{packer.pack_dual(view_of(need(gate, "gate")), view_of(need(up, "up")))};
+    return thresher_weights{packer.duplicate(need(weights, "weights").weights)};
   });
 }
 
@@ -280,11 +368,12 @@ thresher_status thresher_unpack_up(const thresher_weights* weights, thresher_nvf
 }
 
 thresher_status thresher_plan_create(const thresher_engine* engine, const thresher_problem* problem,
-                                     const char* variant, thresher_plan** plan) {
+                                     const char* variant, int64_t tokens_max,
+                                     thresher_plan** plan) {
   return create(plan, "plan", [&] {
     const Engine& planner = need(engine, "engine").engine;
     const char* chosen = variant == nullptr ? "" : variant;
-    return thresher_plan{planner.plan(problem_of(need(problem, "problem")), chosen)};
+    return thresher_plan{planner.plan(problem_of(need(problem, "problem")), chosen, tokens_max)};
   });
 }
 
@@ -298,11 +387,37 @@ size_t thresher_plan_workspace_bytes(const thresher_plan* plan) {
   return value_or_zero([&] { return need(plan, "plan").plan.workspace_bytes(); });
 }
 
-thresher_status thresher_workspace_create(const thresher_plan* plan,
+int64_t thresher_plan_tokens_max(const thresher_plan* plan) {
+  return value_or_zero([&] { return need(plan, "plan").plan.tokens_max(); });
+}
+
+int64_t thresher_plan_kernel_launch_count(const thresher_plan* plan) {
+  return value_or_zero([&] { return need(plan, "plan").plan.kernel_launch_count(); });
+}
+
+int64_t thresher_plan_graph_launch_count(const thresher_plan* plan) {
+  return value_or_zero([&] { return need(plan, "plan").plan.graph_launch_count(); });
+}
+
+int64_t thresher_plan_kernel_count(const thresher_plan* plan) {
+  return value_or_zero(
+      [&] { return static_cast<int64_t>(need(plan, "plan").plan.kernels().size()); });
+}
+
+thresher_kernel_report thresher_plan_kernel(const thresher_plan* plan, int64_t index) {
+  return value_or_zero([&] {
+    const KernelReport& report = at(need(plan, "plan").plan.kernels(), index);
+    return thresher_kernel_report{report.name.c_str(), report.register_count, report.spill_bytes,
+                                  report.shared_bytes, report.block_count,    report.thread_count};
+  });
+}
+
+thresher_status thresher_workspace_create(const thresher_engine* engine, const thresher_plan* plan,
                                           thresher_workspace** workspace) {
   return create(workspace, "workspace", [&] {
+    const Engine& owner = need(engine, "engine").engine;
     const Plan& made_for = need(plan, "plan").plan;
-    return thresher_workspace{Workspace(made_for),
+    return thresher_workspace{owner.workspace(made_for),
                               std::vector<GroupOperands>(made_for.problem().groups.size())};
   });
 }
@@ -310,24 +425,44 @@ thresher_status thresher_workspace_create(const thresher_plan* plan,
 void thresher_workspace_destroy(thresher_workspace* workspace) { delete workspace; }
 
 thresher_status thresher_check(const thresher_engine* engine, const thresher_plan* plan,
-                               const thresher_group_operands* operands, int64_t group_count) {
+                               const thresher_operands* operands) {
   return guarded([&] {
     const Engine& checker = need(engine, "engine").engine;
     const Plan& checked = need(plan, "plan").plan;
-    std::vector<GroupOperands> converted;
-    convert(checked, operands, group_count, converted);
-    checker.check(checked, converted);
+    std::vector<GroupOperands> groups;
+    checker.check(checked, convert(checked, operands, groups));
   });
 }
 
 thresher_status thresher_run(const thresher_engine* engine, const thresher_plan* plan,
-                             const thresher_group_operands* operands, int64_t group_count,
-                             thresher_workspace* workspace) {
+                             const thresher_operands* operands, thresher_workspace* workspace) {
   return guarded([&] {
     const Engine& runner = need(engine, "engine").engine;
     const Plan& planned = need(plan, "plan").plan;
     thresher_workspace& scratch = need(workspace, "workspace");
-    convert(planned, operands, group_count, scratch.operands);
-    runner.run(planned, scratch.operands, scratch.workspace);
+    runner.run(planned, convert(planned, operands, scratch.groups), scratch.workspace);
   });
+}
+
+thresher_status thresher_bind(const thresher_engine* engine, const thresher_plan* plan,
+                              const thresher_operands* operands,
+                              const thresher_workspace* workspace, thresher_call** call) {
+  return create(call, "call", [&] {
+    const Engine& binder = need(engine, "engine").engine;
+    const Plan& planned = need(plan, "plan").plan;
+    std::vector<GroupOperands> groups;
+    const Operands converted = convert(planned, operands, groups);
+    return thresher_call{binder.bind(planned, converted, need(workspace, "workspace").workspace)};
+  });
+}
+
+void thresher_call_destroy(thresher_call* call) { delete call; }
+
+thresher_status thresher_enqueue(const thresher_call* call, void* stream) {
+  return guarded([&] { need(call, "call").call.enqueue(stream); });
+}
+
+thresher_status thresher_enqueue_rows(const thresher_call* call, const thresher_rows* rows,
+                                      void* stream) {
+  return guarded([&] { need(call, "call").call.enqueue(rows_of(need(rows, "rows")), stream); });
 }

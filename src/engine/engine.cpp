@@ -1,167 +1,232 @@
 // SPDX-License-Identifier: Apache-2.0
-// check -> plan -> run, on one screen each. The arithmetic is in cpu/; this file binds it to
-// callers.
+// check -> plan -> bind -> run, on whatever device was opened. The arithmetic is behind the doors
+// (backend/); this file checks what callers bring, and keeps what they hold between calls.
 #include "thresher/engine.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <mutex>
 
-#include "cpu/choose.hpp"
-#include "cpu/pool.hpp"
-#include "cpu/run.hpp"
+#include "engine/backends.hpp"
 #include "engine/operands.hpp"
-#include "engine/state.hpp"
 
 namespace thresher {
 namespace {
 
-constexpr int kThreadCountMax = 1024;
+void check_matrices(const WeightMatrices& matrices) {
+  const Nvfp4View& b = matrices.b;
+  const Nvfp4View& up = matrices.up;
+  if (matrices.op == Op::kGemm) return check(b, "b");
+  check(b, "gate");
+  check(up, "up");
+  if (b.rows == up.rows && b.k_elements == up.k_elements) return;
+  throw Error(fmt::format("gate is {} x {} but up is {} x {}", b.rows, b.k_elements, up.rows,
+                          up.k_elements));
+}
 
-int checked_thread_count(int asked) {
-  if (asked == 0) return std::min(cpu::usable_core_count(), kThreadCountMax);
-  if (asked < 0 || asked > kThreadCountMax) {
-    throw Error(fmt::format("thread_count = {} is not between 0 (one per core) and {}", asked,
-                            kThreadCountMax));
+void check_range(const char* what, std::size_t bytes, std::size_t offset, std::size_t count) {
+  if (offset <= bytes && count <= bytes - offset) return;
+  throw Error(fmt::format("{} of {} bytes at offset {} does not fit a buffer of {} bytes", what,
+                          count, offset, bytes));
+}
+
+void check_plan(const backend::Device& device, const backend::Plan& plan) {
+  if (plan.device != device.name()) {
+    throw Error(fmt::format("the plan was made for device '{}', this engine's is '{}'", plan.device,
+                            device.name()));
   }
-  return asked;
+  if (const std::string why = device.why_not_plan(plan); !why.empty()) throw Error(why);
 }
 
-void check_thread_count(const Plan& plan, int thread_count) {
-  if (plan.state().cpu.thread_count == thread_count) return;
-  throw Error(fmt::format("the plan was made for {} threads, this engine has {}",
-                          plan.state().cpu.thread_count, thread_count));
+void check_call(const backend::Device& device, const Plan& plan, const Operands& operands,
+                std::size_t workspace_bytes) {
+  check_plan(device, plan.state());
+  check_operands(device, plan.state(), operands);
+  if (workspace_bytes >= plan.workspace_bytes()) return;
+  throw Error(fmt::format("the workspace has {} bytes, the plan needs {}", workspace_bytes,
+                          plan.workspace_bytes()));
 }
 
-// A factor near or below the smallest normal float would lose bits; 2^100 of it goes into `rest`.
-cpu::Factor split_factor(double factor) {
-  if (std::abs(factor) >= 0x1p-80) return {.main = static_cast<float>(factor)};
-  return {.main = static_cast<float>(factor * 0x1p100), .rest = 0x1p-100f};
-}
+// A device's call, and what other rows have to fit.
+class CheckedCall : public backend::Call {
+ public:
+  CheckedCall(const backend::Device& device, std::shared_ptr<const backend::Plan> plan,
+              const Operands& operands, std::unique_ptr<backend::Call> call)
+      : device_(device),
+        plan_(std::move(plan)),
+        together_(backend::rows_follow(operands)),
+        counts_(operands.counts),
+        call_(std::move(call)) {}
 
-cpu::GroupBuffers buffers_of(const Group& group, Activations activations,
-                             const GroupOperands& operands) {
-  if (group.m == 0) return {};
-  const cpu::PackedWeights& weights = operands.weights->state().packed;
-  const bool nvfp4 = activations == Activations::kNvfp4;
-  const Factors factors = factors_of(activations, operands);
-  return {.a_codes = nvfp4 ? operands.a.codes : nullptr,
-          .a_scales = nvfp4 ? operands.a.scales : nullptr,
-          .a16 = nvfp4 ? nullptr : operands.a16,
-          .weights = &weights,
-          .c = operands.c,
-          .c_stride_elements = c_stride(group, operands),
-          .factor = split_factor(factors.gate),
-          .factor_up = split_factor(factors.up)};
+  void enqueue(const Rows* rows, void* stream) const override {
+    if (rows != nullptr) {
+      if (!together_) throw Error("other rows need a call that was bound with rows of all groups");
+      check_rows(device_, *plan_, *rows, counts_);
+    }
+    call_->enqueue(rows, stream);
+  }
+
+ private:
+  const backend::Device& device_;
+  const std::shared_ptr<const backend::Plan> plan_;
+  const bool together_;
+  const DeviceCounts counts_;
+  const std::unique_ptr<backend::Call> call_;
+};
+
+template <typename State>
+State& held(const std::unique_ptr<State>& state, const char* what) {
+  if (state == nullptr) throw Error(fmt::format("this {} was moved from", what));
+  return *state;
 }
 
 }  // namespace
 
-struct Engine::State {
-  explicit State(int thread_count) : pool(thread_count) {}
+Op Weights::op() const { return state_->op; }
+std::int64_t Weights::n() const { return state_->n; }
+std::int64_t Weights::k_elements() const { return state_->k_elements; }
+std::size_t Weights::bytes() const { return state_->bytes(); }
+Nvfp4Matrix Weights::unpack() const { return state_->unpack(0); }
 
-  cpu::Pool pool;
-  std::mutex pool_turn;
-};
+Nvfp4Matrix Weights::unpack_up() const {
+  if (op() != Op::kDual) throw Error("unpack_up: these weights were packed for gemm, not for dual");
+  return state_->unpack(1);
+}
 
-Engine::Engine(EngineOptions options)
-    : state_(std::make_unique<State>(checked_thread_count(options.thread_count))) {}
+const Problem& Plan::problem() const { return state_->problem; }
+const std::string& Plan::variant() const { return state_->variant; }
+std::size_t Plan::workspace_bytes() const { return state_->workspace_bytes; }
+std::int64_t Plan::tokens_max() const { return state_->tokens_max; }
+std::int64_t Plan::kernel_launch_count() const { return state_->kernel_launch_count; }
+std::int64_t Plan::graph_launch_count() const { return state_->graph_launch_count; }
+const std::vector<KernelReport>& Plan::kernels() const { return state_->kernels; }
+
+Buffer::Buffer(std::unique_ptr<backend::Buffer> state) : state_(std::move(state)) {}
+Buffer::Buffer(Buffer&&) noexcept = default;
+Buffer& Buffer::operator=(Buffer&&) noexcept = default;
+Buffer::~Buffer() = default;
+
+void* Buffer::data() const { return state_ == nullptr ? nullptr : state_->data(); }
+std::size_t Buffer::bytes() const { return state_ == nullptr ? 0 : state_->bytes(); }
+
+void Buffer::copy_in(std::span<const std::byte> from, std::size_t offset_bytes) const {
+  check_range("a copy in", bytes(), offset_bytes, from.size());
+  held(state_, "buffer").copy_in(from, offset_bytes);
+}
+
+void Buffer::copy_out(std::span<std::byte> to, std::size_t offset_bytes) const {
+  check_range("a copy out", bytes(), offset_bytes, to.size());
+  held(state_, "buffer").copy_out(to, offset_bytes);
+}
+
+std::size_t Workspace::bytes() const { return buffer_.bytes(); }
+
+Call::Call(std::unique_ptr<backend::Call> state) : state_(std::move(state)) {}
+Call::Call(Call&&) noexcept = default;
+Call& Call::operator=(Call&&) noexcept = default;
+Call::~Call() = default;
+
+void Call::enqueue(void* stream) const { held(state_, "call").enqueue(nullptr, stream); }
+void Call::enqueue(const Rows& rows, void* stream) const {
+  held(state_, "call").enqueue(&rows, stream);
+}
+
+Engine::Engine(const EngineOptions& options) {
+  const Backend& backend = backend_of_device(options.device);
+  if (const std::string why = backend.why_not(options); !why.empty()) throw Error(why);
+  state_ = backend.open(options);
+}
 Engine::Engine(Engine&&) noexcept = default;
 Engine& Engine::operator=(Engine&&) noexcept = default;
 Engine::~Engine() = default;
 
-Engine::State& Engine::state() const {
-  if (state_ == nullptr) throw Error("this engine was moved from");
-  return *state_;
+const backend::Device& Engine::state() const { return held(state_, "engine"); }
+
+const std::string& Engine::device() const { return state().name(); }
+std::string Engine::description() const { return state().description(); }
+int Engine::thread_count() const { return state().machine().thread_count; }
+
+Buffer Engine::allocate(std::size_t bytes) const { return Buffer(state().allocate(bytes)); }
+void Engine::synchronize() const { state().synchronize(); }
+
+Weights Engine::pack(const WeightMatrices& matrices) const {
+  check_matrices(matrices);
+  std::shared_ptr<backend::Weights> weights = state().pack(matrices);
+  static_cast<backend::WeightFacts&>(*weights) = {
+      .device = device(),
+      .op = matrices.op,
+      .n = matrices.b.rows,
+      .k_elements = matrices.b.k_elements,
+      .global_scale = matrices.b.global_scale,
+      .global_scale_up = matrices.op == Op::kDual ? matrices.up.global_scale : 1.0f};
+  return Weights(std::move(weights));
 }
 
-int Engine::thread_count() const { return state().pool.thread_count(); }
-
-Weights Engine::pack(const Nvfp4View& b) const {
-  thresher::check(b, "b");
-  State& engine = state();
-  const std::lock_guard turn(engine.pool_turn);
-  return Weights(
-      std::make_shared<Weights::State>(Weights::State{cpu::pack_weights(b, nullptr, engine.pool)}));
-}
-
-Weights Engine::pack_dual(const Nvfp4View& gate, const Nvfp4View& up) const {
-  thresher::check(gate, "gate");
-  thresher::check(up, "up");
-  if (gate.rows != up.rows || gate.k_elements != up.k_elements) {
-    throw Error(fmt::format("gate is {} x {} but up is {} x {}", gate.rows, gate.k_elements,
-                            up.rows, up.k_elements));
+Weights Engine::duplicate(const Weights& weights) const {
+  const backend::Weights& from = weights.state();
+  if (from.device != device()) {
+    throw Error(fmt::format("weights were packed on device '{}' but this engine's is '{}'",
+                            from.device, device()));
   }
-  State& engine = state();
-  const std::lock_guard turn(engine.pool_turn);
-  return Weights(
-      std::make_shared<Weights::State>(Weights::State{cpu::pack_weights(gate, &up, engine.pool)}));
+  std::shared_ptr<backend::Weights> copy = state().duplicate(from);
+  static_cast<backend::WeightFacts&>(*copy) = from;
+  return Weights(std::move(copy));
 }
 
-std::vector<std::string> Engine::variants() const {
-  std::vector<std::string> names;
-  const cpu::Isa first = cpu::best_vector_isa();
-  const auto add = [&names](cpu::Isa isa) {
-    for (const cpu::Variant& variant : cpu::named_variants(isa)) names.push_back(name(variant));
-  };
-  add(first);
-  for (const cpu::Isa isa : cpu::runnable_isas()) {
-    if (isa != first) add(isa);
-  }
-  return names;
-}
+std::vector<std::string> Engine::variants() const { return state().row().named_variants(); }
 
 Support Engine::supports(const Problem& problem, std::string_view variant) const {
   thresher::check(problem);
-  return cpu::supports(cpu::variant_from_name(variant), problem, thread_count());
+  return state().row().supports(problem, variant, state().machine());
 }
 
-Plan Engine::plan(const Problem& problem, std::string_view variant) const {
+Plan Engine::plan(const Problem& problem, std::string_view variant, std::int64_t tokens_max) const {
+  const backend::Device& device = state();
   thresher::check(problem);
-  const cpu::Variant chosen =
-      variant.empty() ? cpu::choose(problem) : cpu::variant_from_name(variant);
-  const Support support = cpu::supports(chosen, problem, thread_count());
+  if (tokens_max != 0 && !device.takes_device_counts()) {
+    throw Error(fmt::format("tokens_max = {}: device '{}' plans with the m of every group",
+                            tokens_max, device.name()));
+  }
+  const std::int64_t tokens = std::max(tokens_max, token_count(problem));
+  const std::string chosen = variant.empty()
+                                 ? device.row().choose(problem, tokens, device.machine())
+                                 : device.row().turned(variant, {});
+  const Support support = device.row().supports(problem, chosen, device.machine());
   if (!support.ok) {
-    throw Error(fmt::format("variant '{}' cannot run problem '{}': {}", name(chosen), problem.name,
+    throw Error(fmt::format("variant '{}' cannot run problem '{}': {}", chosen, problem.name,
                             support.why_not));
   }
-  return Plan(std::make_shared<Plan::State>(
-      Plan::State{.problem = problem,
-                  .variant = name(chosen),
-                  .cpu = cpu::make_plan(problem, chosen, thread_count())}));
+  std::shared_ptr<backend::Plan> plan = device.plan(problem, chosen, tokens);
+  plan->device = device.name();
+  plan->problem = problem;
+  plan->variant = chosen;
+  plan->tokens_max = tokens;
+  return Plan(std::move(plan));
 }
 
-void Engine::check(const Plan& plan, std::span<const GroupOperands> operands) const {
-  check_thread_count(plan, thread_count());
-  check_operands(plan.problem(), operands);
-  check_overlap(plan.problem(), operands);
+Workspace Engine::workspace(const Plan& plan) const {
+  return Workspace(allocate(plan.workspace_bytes()));
 }
 
-void Engine::run(const Plan& plan, std::span<const GroupOperands> operands,
-                 Workspace& workspace) const {
-  const Problem& problem = plan.problem();
-  State& engine = state();
-  check_thread_count(plan, engine.pool.thread_count());
-  check_operands(problem, operands);
-  if (workspace.bytes() < plan.workspace_bytes()) {
-    throw Error(fmt::format("the workspace has {} bytes, the plan needs {}", workspace.bytes(),
-                            plan.workspace_bytes()));
-  }
-  const std::lock_guard turn(engine.pool_turn);
-  // A plan is shared by callers, the workspace is not: the call keeps its table of buffers there.
-  cpu::GroupBuffers* buffers = reinterpret_cast<cpu::GroupBuffers*>(workspace.data());
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    buffers[i] = buffers_of(problem.groups[i], problem.activations, operands[i]);
-  }
-  const cpu::NanScale nan =
-      cpu::run(plan.state().cpu, {buffers, operands.size()},
-               reinterpret_cast<std::uint8_t*>(workspace.data()), engine.pool);
-  if (nan.found) {
-    throw Error(fmt::format("group {}: the scale of row {}, block {} of the activations is NaN",
-                            nan.group_index, nan.row, nan.block));
-  }
+void Engine::check(const Plan& plan, const Operands& operands) const {
+  check_call(state(), plan, operands, plan.workspace_bytes());
+  check_overlap(plan.state(), operands);
+}
+
+void Engine::run(const Plan& plan, const Operands& operands, const Workspace& workspace) const {
+  check_call(state(), plan, operands, workspace.bytes());
+  state().run(plan.state_, operands, *workspace.buffer_.state_);
+}
+
+Call Engine::bind(const Plan& plan, const Operands& operands, const Workspace& workspace) const {
+  check_call(state(), plan, operands, workspace.bytes());
+  return Call(std::make_unique<CheckedCall>(
+      state(), plan.state_, operands,
+      state().bind(plan.state_, operands, *workspace.buffer_.state_)));
+}
+
+std::string why_no_device(const EngineOptions& options) {
+  return backend_of_device(options.device).why_not(options);
 }
 
 }  // namespace thresher

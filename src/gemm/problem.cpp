@@ -105,6 +105,12 @@ void check(const Problem& problem) {
   }
 }
 
+std::int64_t token_count(const Problem& problem) {
+  std::int64_t count = 0;
+  for (const Group& group : problem.groups) count += group.m;
+  return count;
+}
+
 double flop_count(const Problem& problem) {
   double flops = 0;
   for (const Group& group : problem.groups) {

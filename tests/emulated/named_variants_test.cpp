@@ -26,7 +26,7 @@ Problem ragged(Op op, Activations activations, Output output = Output::kFp16) {
 class NamedVariant : public ::testing::TestWithParam<gpu::sm90::Variant> {};
 
 TEST_P(NamedVariant, HasItsKernels) {
-  for (const gpu::sm90::DeviceLimits& limits : {kFewSms, gpu::sm90::DeviceLimits{}}) {
+  for (const SmLimits& limits : {kFewSms, SmLimits{}}) {
     const EmulatedEngine engine(limits);
     int supported_count = 0;
     for (const Op op : {Op::kGemm, Op::kDual}) {

@@ -79,6 +79,7 @@ void bind_streams(Binder& bind, Driver& driver) {
   }
   bind.required(driver.cuStreamBeginCapture, "cuStreamBeginCapture_v2");
   bind.required(driver.cuStreamEndCapture, "cuStreamEndCapture");
+  bind.required(driver.cuStreamIsCapturing, "cuStreamIsCapturing");
   bind.required(driver.cuGraphGetNodes, "cuGraphGetNodes");
   bind.required(driver.cuGraphNodeGetType, "cuGraphNodeGetType");
   bind.required(driver.cuGraphDestroy, "cuGraphDestroy");

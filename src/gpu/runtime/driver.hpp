@@ -65,6 +65,7 @@ struct Driver {
 
   cuda::Result (*cuStreamBeginCapture)(cuda::Stream, int mode) = nullptr;
   cuda::Result (*cuStreamEndCapture)(cuda::Stream, cuda::Graph*) = nullptr;
+  cuda::Result (*cuStreamIsCapturing)(cuda::Stream, int* status) = nullptr;
   cuda::Result (*cuGraphGetNodes)(cuda::Graph, cuda::GraphNode*, std::size_t* count) = nullptr;
   cuda::Result (*cuGraphNodeGetType)(cuda::GraphNode, int* type) = nullptr;
   cuda::Result (*cuGraphDestroy)(cuda::Graph) = nullptr;

@@ -20,6 +20,14 @@ void Stream::wait(const Event& event) const {
                    "cuStreamWaitEvent");
 }
 
+bool Stream::is_capturing() const {
+  context()->make_current();
+  int status = 0;
+  context()->check(context()->driver().cuStreamIsCapturing(handle(), &status),
+                   "cuStreamIsCapturing");
+  return status != 0;
+}
+
 void Stream::synchronize() const {
   context()->make_current();
   context()->check(context()->driver().cuStreamSynchronize(handle()), "cuStreamSynchronize");

@@ -19,6 +19,8 @@ class Stream {
 
   // Work queued from now on waits for what `event` stood for when it was last recorded.
   void wait(const Event& event) const;
+  // Whether its work is being recorded for a graph.
+  bool is_capturing() const;
   // Waits for everything queued so far, and throws what went wrong there.
   void synchronize() const;
 

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rule, in words: of all tile shapes, and of both schedules, take the one that should be done
-// first. What a k tile takes depends on its rows and width: decoding the weights, whatever the
-// width, and multiplying; with few rows, fetching images from the L2. Whole tiles are dealt out in
-// turn, and the fullest block decides; equal stretches of all work are fuller, but parts of tiles
-// have to be added up. The times were fitted to an H200 and matter only in relation to each other.
+// first by the model of time (model.hpp).
 #include "gpu/sm90/choose.hpp"
 
 #include <algorithm>
 #include <vector>
 
-#include "gpu/sm90/plan_extents.hpp"
+#include "gpu/sm90/model.hpp"
 
 namespace thresher::gpu::sm90 {
 namespace {
@@ -17,102 +14,17 @@ namespace {
 constexpr int kTokenChoices[] = {8, 16, 32, 48, 64, 80, 96, 112, 128};
 constexpr int kRowChoices[] = {128, 256};
 
-// Nanoseconds.
-constexpr double kL2BytesPerNs = 6800;  // that all SMs together get
-constexpr double kFinish = 1500;        // per tile of 256 rows
-constexpr double kParts = 5000;         // per block and part, for the widest tiles of 256 rows
-constexpr double kPartsLeast = 3000;
 constexpr double kWorthParts = 0.98;
 constexpr int kPartsTokens = 32;  // of other widths the compiler cannot keep all parts' sums
-// Beyond so many tiles per block the fullest is as good as the mean.
-constexpr std::int64_t kTilesCounted = 64;
 
-double k_tile_time(int rows, int width, std::int64_t busy_blocks) {
-  const double compute = rows == 256 ? 250 + 3.0 * width : std::max(230.0, 165 + 1.5 * width);
-  const double bytes = image_bytes(width) + rows / kTileRows * kTileBytes;
-  return std::max(compute, bytes * static_cast<double>(busy_blocks) / kL2BytesPerNs);
-}
-
-// The problem in tiles of one shape.
-class Tiling {
- public:
-  Tiling(const Problem& problem, std::int64_t mean, int tokens, int rows, std::int64_t sms)
-      : sms_(sms), rows_(rows), tokens_(tokens) {
-    const int columns = problem.op == Op::kDual ? rows / 2 : rows;
-    const bool counted = token_count(problem) > 0;
-    for (const Group& group : problem.groups) {
-      const auto m = static_cast<u32>(counted ? group.m : mean);
-      const TokenTiles tiles = cut_tokens({.tokens = tokens}, m);
-      lots_.push_back({tiles, divide_up(group.n, columns), divide_up(group.k, kTileK)});
-      tile_count_ += lots_.back().row_tiles * tiles.count;
-    }
+// The groups with their tokens; where nobody knows these, as if all groups had the same.
+std::vector<Group> with_tokens(const Problem& problem, std::int64_t token_limit) {
+  std::vector<Group> groups = problem.groups;
+  if (token_count(problem) > 0 || groups.empty()) return groups;
+  for (Group& group : groups) {
+    group.m = divide_up(token_limit, static_cast<std::int64_t>(groups.size()));
   }
-
-  double time_in_turn() const {
-    if (tile_count_ > sms_ * kTilesCounted) return mean_time();
-    std::vector<double> blocks(static_cast<std::size_t>(busy_blocks()));
-    std::size_t block = 0;
-    for_each_tile([&](double time) {
-      blocks[block] += time;
-      block = (block + 1) % blocks.size();
-    });
-    return blocks.empty() ? 0 : *std::max_element(blocks.begin(), blocks.end());
-  }
-
-  double time_balanced() const {
-    const double share = rows_ * tokens_ / (256.0 * 128.0);
-    const double parts = 1 + static_cast<double>(sms_) / static_cast<double>(tile_count_);
-    return mean_time() + std::max(kParts * share, kPartsLeast) * parts;
-  }
-
- private:
-  struct Lot {
-    TokenTiles tiles;
-    std::int64_t row_tiles;
-    std::int64_t k_tiles;
-  };
-
-  std::int64_t busy_blocks() const { return std::min(tile_count_, sms_); }
-
-  double tile_time(const Lot& lot, u32 token_tile) const {
-    const int width = static_cast<int>(lot.tiles.width_of(token_tile));
-    return static_cast<double>(lot.k_tiles) * k_tile_time(rows_, width, busy_blocks()) +
-           kFinish * rows_ / 256;
-  }
-
-  template <typename Take>
-  void for_each_tile(const Take& take) const {
-    for (const Lot& lot : lots_) {
-      for (u32 i = 0; i < lot.tiles.count; ++i) {
-        for (std::int64_t row_tile = 0; row_tile < lot.row_tiles; ++row_tile) {
-          take(tile_time(lot, i));
-        }
-      }
-    }
-  }
-
-  double mean_time() const {
-    double total = 0;
-    for (const Lot& lot : lots_) {
-      for (u32 i = 0; i < lot.tiles.count; ++i) {
-        total += tile_time(lot, i) * static_cast<double>(lot.row_tiles);
-      }
-    }
-    return total / static_cast<double>(sms_);
-  }
-
-  std::int64_t sms_;
-  int rows_;
-  int tokens_;
-  std::vector<Lot> lots_;
-  std::int64_t tile_count_ = 0;
-};
-
-// Groups that have tokens. Without their counts, as if all had the same.
-std::int64_t busy_count(const Problem& problem) {
-  const std::int64_t busy = std::count_if(problem.groups.begin(), problem.groups.end(),
-                                          [](const Group& group) { return group.m > 0; });
-  return busy > 0 ? busy : static_cast<std::int64_t>(problem.groups.size());
+  return groups;
 }
 
 // A tile shape with what suits it.
@@ -152,26 +64,32 @@ std::vector<Variant> choices() {
   return all;
 }
 
-Variant choose(const Problem& problem, std::int64_t token_limit, const DeviceLimits& limits) {
-  const std::int64_t mean =
-      problem.groups.empty() ? 0 : divide_up(token_limit, busy_count(problem));
+Variant choose(const Problem& problem, std::int64_t token_limit, const SmLimits& limits) {
+  const std::vector<Group> groups = with_tokens(problem, token_limit);
   const PlanRequest request{problem, token_limit, limits};
+  const auto span_ns = [&](const GemmKnobs& knobs) {
+    const Product product = products_of(knobs, problem.op).front();
+    return Tiling(groups, knobs.kind, config_of(knobs, problem, product), limits).span_ns();
+  };
   // What does not fit (floats take more room to be staged) or cannot be counted is passed over; the
   // default is what is left if everything is.
   Variant best;
-  double best_time = -1;
+  double best_ns = -1;
   for (GemmKnobs knobs : shapes()) {
-    const Tiling tiling(problem, mean, knobs.tokens, knobs.weight_rows, limits.sm_count);
-    double time = tiling.time_in_turn();
-    const double balanced = tiling.time_balanced();
-    if (may_have_parts(knobs) && balanced < kWorthParts * time) {
-      knobs.schedule = Schedule::kBalanced;
-      time = balanced;
+    double ns = span_ns(knobs);
+    if (may_have_parts(knobs)) {
+      GemmKnobs balanced = knobs;
+      balanced.schedule = Schedule::kBalanced;
+      const double balanced_ns = span_ns(balanced);
+      if (balanced_ns < kWorthParts * ns) {
+        knobs = balanced;
+        ns = balanced_ns;
+      }
     }
-    if (best_time >= 0 && time >= best_time) continue;
+    if (best_ns >= 0 && ns >= best_ns) continue;
     if (!why_not(knobs, request).empty()) continue;
     best.knobs = knobs;
-    best_time = time;
+    best_ns = ns;
   }
   return best;
 }

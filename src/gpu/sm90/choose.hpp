@@ -14,6 +14,6 @@ std::vector<Variant> choices();
 
 // `token_limit` bounds the tokens of all groups together; where the groups say how many each has,
 // it is their sum.
-Variant choose(const Problem& problem, std::int64_t token_limit, const DeviceLimits& limits);
+Variant choose(const Problem& problem, std::int64_t token_limit, const SmLimits& limits);
 
 }  // namespace thresher::gpu::sm90

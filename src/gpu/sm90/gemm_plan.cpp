@@ -2,7 +2,6 @@
 #include "gpu/sm90/gemm_plan.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "assert.hpp"
 #include "gpu/sm90/plan_extents.hpp"
@@ -131,12 +130,6 @@ WorkspaceLayout arrange_workspace(const GemmKnobs& knobs, const PlanRequest& req
 
 }  // namespace
 
-std::int64_t token_count(const Problem& problem) {
-  std::int64_t count = 0;
-  for (const Group& group : problem.groups) count += group.m;
-  return count;
-}
-
 GemmPlan make_plan(const GemmKnobs& knobs, const PlanRequest& request) {
   THRESHER_ASSERT(why_not(knobs, request).empty());
   GemmPlan plan{.images = {},
@@ -167,13 +160,6 @@ GemmArgs gemm_args(const GemmPlan& plan, const GemmLaunch& launch, const GroupTa
       .image_counters = reinterpret_cast<u32*>(workspace + at.counters + at.image_counter_offset),
       .first_group = launch.first_group,
       .group_count = launch.group_count};
-}
-
-// As the CPU backend does: a factor near or below the smallest normal float would lose bits, so
-// 2^100 of it goes into `rest`.
-Factor split_factor(double factor) {
-  if (std::abs(factor) >= 0x1p-80) return {.main = static_cast<float>(factor)};
-  return {.main = static_cast<float>(factor * 0x1p100), .rest = 0x1p-100f};
 }
 
 }  // namespace thresher::gpu::sm90

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/machine.hpp"
 #include "gpu/sm90/kernels/gemm_args.hpp"
 #include "gpu/sm90/kernels/gemm_config.hpp"
 #include "gpu/sm90/kernels/image_config.hpp"
@@ -47,22 +48,12 @@ struct GemmKnobs {
   bool operator==(const GemmKnobs&) const = default;
 };
 
-// Of an H200; a device's own numbers come from its driver.
-struct DeviceLimits {
-  int sm_count = 132;
-  std::int64_t shared_bytes_per_block = 227 << 10;
-  std::int64_t shared_bytes_per_sm = 228 << 10;
-};
-
 // What to plan for: `problem.groups` with their n and k, and so many tokens in all groups together.
 struct PlanRequest {
   const Problem& problem;
   std::int64_t token_limit = 0;
-  DeviceLimits limits = {};
+  SmLimits limits = {};
 };
-
-// Token limit of a problem whose m are all known.
-std::int64_t token_count(const Problem& problem);
 
 struct ImageLaunch {
   ImageConfig config;
@@ -113,13 +104,15 @@ std::string why_not(const GemmKnobs& knobs, const PlanRequest& request);
 // The knobs must be able to run the problem.
 GemmPlan make_plan(const GemmKnobs& knobs, const PlanRequest& request);
 
+// Kernels that one call launches.
+inline std::int64_t launch_count(const GemmPlan& plan) {
+  return static_cast<std::int64_t>(plan.launches.size()) + (plan.images ? 1 : 0);
+}
+
 // A kernel's argument. `workspace` is a device address, as are those in `table`.
 ImageArgs image_args(const GemmPlan& plan, const GroupTable& table, std::uint32_t group_count,
                      std::uint8_t* workspace);
 GemmArgs gemm_args(const GemmPlan& plan, const GemmLaunch& launch, const GroupTable& table,
                    std::uint8_t* workspace);
-
-// Alpha and the global scales, multiplied in double, as the kernels take them.
-Factor split_factor(double factor);
 
 }  // namespace thresher::gpu::sm90

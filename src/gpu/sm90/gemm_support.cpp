@@ -48,12 +48,12 @@ std::string why_not_values(const GemmKnobs& knobs) {
     return reason;
   }
   if (knobs.kind == GemmKind::kPlain) return {};  // has one setting of the others
-  return first_of({why_not_one_of("weight_rows", knobs.weight_rows, {128, 256}),
-                   why_not_one_of("consumer_warpgroups", knobs.consumer_warpgroups, {1, 2, 4}),
+  return first_of({why_not_one_of("rows", knobs.weight_rows, {128, 256}),
+                   why_not_one_of("warpgroups", knobs.consumer_warpgroups, {1, 2, 4}),
                    why_not_between("stages", knobs.stages, 2, 32),
-                   why_not_one_of("fragment_steps", knobs.fragment_steps, {2, 4}),
+                   why_not_one_of("steps", knobs.fragment_steps, {2, 4}),
                    why_not_between("split_k", knobs.split_k, 1, 64),
-                   why_not_between("blocks_per_sm", knobs.blocks_per_sm, 1, 8)});
+                   why_not_between("blocks", knobs.blocks_per_sm, 1, 8)});
 }
 
 int sum_registers(const GemmConfig& config) {
@@ -83,11 +83,11 @@ std::string why_not_registers(const GemmConfig& config) {
   if (sums + fragments + others <= available) return {};
   return fmt::format(
       "a thread would need {} registers for sums, {} for fragments and about {} more, and has {}: "
-      "take fewer tokens, weight_rows, fragment_steps or blocks_per_sm, or more warpgroups",
+      "take fewer tokens, rows, steps or blocks, or more warpgroups",
       sums, fragments, others, available);
 }
 
-std::string why_not_shared(GemmKind kind, const GemmConfig& config, const DeviceLimits& limits) {
+std::string why_not_shared(GemmKind kind, const GemmConfig& config, const SmLimits& limits) {
   constexpr std::int64_t kReservedPerBlock = 1024;  // by the system
   const std::int64_t bytes = shared_bytes_of(kind, config);
   if (bytes > limits.shared_bytes_per_block) {
@@ -106,11 +106,11 @@ std::string why_not_schedule(const GemmConfig& config) {
                      config.split_k);
 }
 
-std::string why_not_config(GemmKind kind, const GemmConfig& config, const DeviceLimits& limits) {
+std::string why_not_config(GemmKind kind, const GemmConfig& config, const SmLimits& limits) {
   if (units_per_warpgroup(config) == 0) {
     return fmt::format(
-        "a pass over dual weights multiplies half of their rows: weight_rows = {} are too few for "
-        "{} consumer warpgroups",
+        "a pass over dual weights multiplies half of their rows: rows = {} are too few for "
+        "warpgroups = {}",
         config.weight_rows, config.consumer_warpgroups);
   }
   std::string reason = first_of({why_not_schedule(config), why_not_shared(kind, config, limits)});

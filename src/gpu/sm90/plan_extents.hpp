@@ -12,10 +12,6 @@ namespace thresher::gpu::sm90 {
 
 inline constexpr std::int64_t kCountMax = std::int64_t{1} << 31;  // what kernels count in 32 bits
 
-inline std::int64_t divide_up(std::int64_t value, std::int64_t unit) {
-  return (value + unit - 1) / unit;
-}
-
 ActivationType activation_type(Activations activations);
 hw::Operand operand_of(Activations activations);
 // In the order of their launches.

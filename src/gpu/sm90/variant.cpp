@@ -68,8 +68,6 @@ const KnobTable<Variant> kTable{kKnobs};
 
 }  // namespace
 
-bool is_gpu_variant(std::string_view text) { return text.starts_with("gpu_"); }
-
 std::string name(const Variant& variant) { return kTable.name(kVariantHead, variant, {}); }
 
 Variant variant_from_name(std::string_view text) {
@@ -90,7 +88,7 @@ Variant with_knob(Variant variant, std::string_view knob_name, std::string_view 
 
 std::vector<KnobText> knob_texts() { return kTable.texts({}); }
 
-Support supports(const Variant& variant, const Problem& problem, const DeviceLimits& limits) {
+Support supports(const Variant& variant, const Problem& problem, const SmLimits& limits) {
   std::string why = why_not(
       variant.knobs, {.problem = problem, .token_limit = token_count(problem), .limits = limits});
   return {.ok = why.empty(), .why_not = std::move(why)};

@@ -23,9 +23,6 @@ struct Variant {
 
 inline constexpr std::string_view kVariantHead = "gpu_sm90";
 
-// Whether `text` names a variant of this backend, right or wrong.
-bool is_gpu_variant(std::string_view text);
-
 std::string name(const Variant& variant);
 // Throws Error naming the knob, its value and what is allowed.
 Variant variant_from_name(std::string_view text);
@@ -39,7 +36,7 @@ Variant with_knob(Variant variant, std::string_view knob_name, std::string_view 
 std::vector<KnobText> knob_texts();
 
 // Whether `variant` can run `problem` on such a device, and why not.
-Support supports(const Variant& variant, const Problem& problem, const DeviceLimits& limits);
+Support supports(const Variant& variant, const Problem& problem, const SmLimits& limits);
 
 // The default and each knob turned away from it, one at a time.
 std::vector<Variant> named_variants();

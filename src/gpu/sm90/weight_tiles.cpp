@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/sm90/weight_tiles.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -11,7 +9,7 @@
 
 #include "assert.hpp"
 #include "gpu/sm90/kernels/weight_layout.hpp"
-#include "thresher/error.hpp"
+#include "gpu/sm90/plan_extents.hpp"
 
 namespace thresher::gpu::sm90 {
 namespace {
@@ -228,7 +226,7 @@ void pack_tiles(const WeightTiles& tiles, std::int64_t begin, std::int64_t end,
 }
 
 // On as many threads as there are cores, and no more than have work for a while.
-WeightTiles pack(const WeightTiles& tiles, const Source& source, std::span<std::uint8_t> out) {
+void pack(const WeightTiles& tiles, const Source& source, std::span<std::uint8_t> out) {
   constexpr std::int64_t kTilesPerThreadMin = 256;
   THRESHER_ASSERT(out.size() == tiles.bytes());
   const std::int64_t tile_count = tile_count_of(tiles);
@@ -244,7 +242,6 @@ WeightTiles pack(const WeightTiles& tiles, const Source& source, std::span<std::
   }
   pack_share(0);
   others.clear();
-  return tiles;
 }
 
 // Collects one matrix of the packed ones.
@@ -325,41 +322,33 @@ Nvfp4Matrix unpack(const WeightTiles& tiles, std::span<const std::uint8_t> packe
 
 std::int64_t WeightTiles::row_tile_count() const {
   const std::int64_t rows_per_tile = op == Op::kDual ? kTileRows / 2 : kTileRows;
-  return (n + rows_per_tile - 1) / rows_per_tile;
+  return divide_up(n, rows_per_tile);
 }
 
-std::int64_t WeightTiles::k_tile_count() const { return (k_elements + kTileK - 1) / kTileK; }
+std::int64_t WeightTiles::k_tile_count() const { return divide_up(k_elements, kTileK); }
 
 std::size_t WeightTiles::bytes() const {
   return static_cast<std::size_t>(row_tile_count() * k_tile_count() *
                                   (kTileBytes + kTileSignBytes));
 }
 
-WeightTiles pack_weights(const Nvfp4View& b, hw::Operand operand, std::span<std::uint8_t> out) {
-  check(b, "weights");
-  return pack({.op = Op::kGemm, .n = b.rows, .k_elements = b.k_elements, .operand = operand},
-              Source(Op::kGemm, {&b, nullptr}), out);
+WeightTiles tiles_for(const WeightMatrices& matrices) {
+  return {.op = matrices.op,
+          .n = matrices.b.rows,
+          .k_elements = matrices.b.k_elements,
+          .operand = operand_of(matrices.activations)};
 }
 
-WeightTiles pack_dual_weights(const Nvfp4View& gate, const Nvfp4View& up, hw::Operand operand,
-                              std::span<std::uint8_t> out) {
-  check(gate, "gate weights");
-  check(up, "up weights");
-  if (gate.rows != up.rows || gate.k_elements != up.k_elements) {
-    throw Error(fmt::format("gate weights are {} x {} but up weights are {} x {}", gate.rows,
-                            gate.k_elements, up.rows, up.k_elements));
-  }
-  return pack({.op = Op::kDual, .n = gate.rows, .k_elements = gate.k_elements, .operand = operand},
-              Source(Op::kDual, {&gate, &up}), out);
+void pack_weights(const WeightMatrices& matrices, std::span<std::uint8_t> out) {
+  const bool is_dual = matrices.op == Op::kDual;
+  pack(tiles_for(matrices), Source(matrices.op, {&matrices.b, is_dual ? &matrices.up : nullptr}),
+       out);
 }
 
-Nvfp4Matrix unpack_weights(const WeightTiles& tiles, std::span<const std::uint8_t> packed) {
-  return unpack(tiles, packed, 0);
-}
-
-Nvfp4Matrix unpack_up_weights(const WeightTiles& tiles, std::span<const std::uint8_t> packed) {
-  THRESHER_ASSERT(tiles.op == Op::kDual);
-  return unpack(tiles, packed, 1);
+Nvfp4Matrix unpack_weights(const WeightTiles& tiles, std::span<const std::uint8_t> packed,
+                           int matrix) {
+  THRESHER_ASSERT(matrix == 0 || tiles.op == Op::kDual);
+  return unpack(tiles, packed, matrix);
 }
 
 }  // namespace thresher::gpu::sm90

@@ -12,8 +12,7 @@
 #include <span>
 
 #include "gpu/hw/words.hpp"
-#include "thresher/nvfp4.hpp"
-#include "thresher/problem.hpp"
+#include "thresher/engine.hpp"
 
 namespace thresher::gpu::sm90 {
 
@@ -29,15 +28,13 @@ struct WeightTiles {
   std::size_t bytes() const;
 };
 
-// `out` has WeightTiles::bytes() bytes and is written completely. Throws Error where check() of
-// thresher/nvfp4.hpp does, and where gate and up differ in shape.
-WeightTiles pack_weights(const Nvfp4View& b, hw::Operand operand, std::span<std::uint8_t> out);
-WeightTiles pack_dual_weights(const Nvfp4View& gate, const Nvfp4View& up, hw::Operand operand,
-                              std::span<std::uint8_t> out);
+WeightTiles tiles_for(const WeightMatrices& matrices);
 
-// Of dual weights `unpack_weights` gives the gate, `unpack_up_weights` the up matrix. Their global
-// scale is 1.
-Nvfp4Matrix unpack_weights(const WeightTiles& tiles, std::span<const std::uint8_t> packed);
-Nvfp4Matrix unpack_up_weights(const WeightTiles& tiles, std::span<const std::uint8_t> packed);
+// `out` has WeightTiles::bytes() bytes and is written completely. The matrices have been checked.
+void pack_weights(const WeightMatrices& matrices, std::span<std::uint8_t> out);
+
+// Of dual weights matrix 0 is the gate, 1 the up matrix. The global scale is 1.
+Nvfp4Matrix unpack_weights(const WeightTiles& tiles, std::span<const std::uint8_t> packed,
+                           int matrix = 0);
 
 }  // namespace thresher::gpu::sm90

@@ -7,15 +7,13 @@
 #include <cmath>
 #include <cstring>
 
+#include "rounding.hpp"
+
 namespace thresher::referee {
 namespace {
 
 constexpr std::size_t kGuardBytes = 256;
 constexpr std::size_t kAlignmentBytes = 64;
-
-std::size_t round_up(std::size_t value, std::size_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
 
 }  // namespace
 

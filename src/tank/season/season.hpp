@@ -19,7 +19,7 @@ struct SeasonSetup {
   std::vector<Pitch> pitches;
   std::vector<Ballot> votes;
   MachineRates rates;
-  gpu::sm90::DeviceLimits limits;             // of the GPU, where the season is played on one
+  SmLimits limits;                            // of the GPU, where the season is played on one
   std::map<std::string, double> champion_us;  // by problem, if it was timed
   nlohmann::json environment = nlohmann::json::object();  // what else to remember of the machine
   double seconds_max = 180;

@@ -39,7 +39,7 @@ MachineRates rates_from(const Json& json) {
           .bf16_gop_per_s = json.at("bf16_gop_per_s")};
 }
 
-gpu::sm90::DeviceLimits limits_from(const Json& json) {
+SmLimits limits_from(const Json& json) {
   return {.sm_count = json.at("sm_count"),
           .shared_bytes_per_block = json.at("shared_bytes_per_block"),
           .shared_bytes_per_sm = json.at("shared_bytes_per_sm")};
@@ -90,7 +90,7 @@ nlohmann::json rates_to_json(const MachineRates& rates) {
           {"bf16_gop_per_s", rates.bf16_gop_per_s}};
 }
 
-nlohmann::json limits_to_json(const gpu::sm90::DeviceLimits& limits) {
+nlohmann::json limits_to_json(const SmLimits& limits) {
   return {{"sm_count", limits.sm_count},
           {"shared_bytes_per_block", limits.shared_bytes_per_block},
           {"shared_bytes_per_sm", limits.shared_bytes_per_sm}};

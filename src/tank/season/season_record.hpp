@@ -53,7 +53,7 @@ struct SeasonRecord {
   nlohmann::json start;  // the data of the `season` entry
   std::uint64_t seed = 0;
   MachineRates rates;
-  gpu::sm90::DeviceLimits limits;  // of the GPU, if the season is played on one
+  SmLimits limits;  // of the GPU, if the season is played on one
   Contestant champion;
   std::string champion_hash;
   std::map<std::string, double> champion_us;  // by problem, last measured
@@ -90,6 +90,6 @@ nlohmann::json contestant_to_json(const Contestant& contestant);
 Contestant contestant_from_json(const nlohmann::json& json);
 
 nlohmann::json rates_to_json(const MachineRates& rates);
-nlohmann::json limits_to_json(const gpu::sm90::DeviceLimits& limits);
+nlohmann::json limits_to_json(const SmLimits& limits);
 
 }  // namespace thresher

@@ -307,6 +307,11 @@ inline void FakeDriver::bind_graphs() {
     self_->graphs_[*graph] = capture.mapped();
     return cuda::kSuccess;
   };
+  driver.cuStreamIsCapturing = [](cuda::Stream stream, int* status) {
+    const cuda::Result result = enter("cuStreamIsCapturing", true);
+    *status = self_->captures_.contains(stream) ? 1 : 0;
+    return result;
+  };
   driver.cuGraphGetNodes = [](cuda::Graph graph, cuda::GraphNode* nodes, std::size_t* count) {
     std::vector<int>& types = self_->graphs_[graph].node_types;
     if (nodes == nullptr) *count = types.size();

@@ -12,7 +12,7 @@ Problem problem_of(std::int64_t group_count, std::int64_t m, Op op = Op::kGemm) 
   return problem;
 }
 
-std::string why_not_of(const GemmKnobs& knobs, Op op = Op::kGemm, DeviceLimits limits = {}) {
+std::string why_not_of(const GemmKnobs& knobs, Op op = Op::kGemm, SmLimits limits = {}) {
   const Problem problem = problem_of(8, 128, op);
   return why_not(knobs,
                  {.problem = problem, .token_limit = token_count(problem), .limits = limits});

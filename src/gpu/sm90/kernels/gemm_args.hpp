@@ -6,16 +6,10 @@
 // all groups together, and kernels do not go beyond it whatever they read.
 #pragma once
 
+#include "factor.hpp"
 #include "gpu/hw/types.hpp"
 
 namespace thresher::gpu::sm90 {
-
-// A factor as a product of two floats, as in cpu/body.hpp: one too small for a single float keeps
-// its precision, any other has `rest` = 1.
-struct Factor {
-  float main = 1.0f;
-  float rest = 1.0f;
-};
 
 // One group, in device memory. Addresses are 64-bit numbers, as device code loads them. Of a group
 // without tokens only n and k are looked at.
@@ -34,16 +28,26 @@ struct GroupEntry {
 };
 static_assert(sizeof(GroupEntry) == 64);
 
+// Rows of all groups, one group after the other; all groups have the same k, n and stride then.
+// They travel with the launch, so that a call can go to other rows without anything being copied
+// first.
+struct RowsTable {
+  u64 activations = 0;
+  u64 activation_scales = 0;
+  u64 c = 0;  // 0: every group has rows of its own, in its entry
+  u64 c_stride_elements = 0;
+};
+
 struct GroupTable {
   const GroupEntry* entries = nullptr;
   const u32* token_counts = nullptr;  // one per group
   u32 token_limit = 0;                // of all groups together
-  // 0: an entry's activations and c are its group's. 1: they are those of group 0, and the rows of
-  // a group follow those of the group before it (all groups then have the same k, n and stride).
-  u32 rows_follow = 0;
   // 1: the counts do not change any more, and may be read while the kernels before still run. 0:
   // one of those may write them.
   u32 counts_known = 0;
+  RowsTable rows;
+
+  THRESHER_DEVICE bool rows_follow() const { return rows.c != 0; }
 };
 
 // Argument of the prologue (activation_images.cuh).

@@ -6,6 +6,7 @@
 #include "gpu/hw/types.hpp"
 #include "gpu/hw/words.hpp"
 #include "gpu/sm90/kernels/image_config.hpp"
+#include "gpu/sm90/kernels/tile_time.hpp"
 #include "gpu/sm90/kernels/token_tiles.hpp"
 #include "gpu/sm90/kernels/weight_layout.hpp"
 
@@ -218,13 +219,6 @@ THRESHER_DEVICE constexpr SharedLayout shared_layout(const GemmConfig& config) {
   layout.bytes = round_up(layout.flags + 4 * warpgroups, 16);
   return layout;
 }
-
-// What a k tile takes of a block's time, in units of 8 columns: its MMAs, and what loading and
-// decoding its weights takes whatever the width, fitted to times on an H200; and what finishing a
-// tile takes. A balanced schedule counts in it.
-inline constexpr u32 kDecodeCost = 10;
-inline constexpr u32 kFinishCost = 80;
-THRESHER_DEVICE constexpr u32 k_tile_cost(u32 width) { return width / 8 + kDecodeCost; }
 
 // Floats that one part of one tile, the widest, takes in the workspace.
 THRESHER_DEVICE constexpr u64 partial_elements(const GemmConfig& config) {

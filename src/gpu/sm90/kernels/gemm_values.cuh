@@ -81,8 +81,11 @@ struct TileOutput {
       c = reinterpret_cast<u8*>(tile_gates);
       row_bytes = gate_stride_elements * kElementBytes;
     } else {
-      row_bytes = hw::load_global(&entry.c_stride_elements) * kElementBytes;
-      c = reinterpret_cast<u8*>(hw::load_global(&entry.c)) +
+      const RowsTable& rows = args.table.rows;
+      const bool follow = args.table.rows_follow();
+      row_bytes = (follow ? rows.c_stride_elements : hw::load_global(&entry.c_stride_elements)) *
+                  kElementBytes;
+      c = reinterpret_cast<u8*>(follow ? rows.c : hw::load_global(&entry.c)) +
           (group.row_offset() + first_token) * row_bytes + u64{column} * kElementBytes;
     }
   }

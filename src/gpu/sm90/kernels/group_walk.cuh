@@ -66,8 +66,9 @@ struct GroupWalk {
     return first_image_byte + tile_first_token * image_row_bytes();
   }
 
-  // Rows of activations and of C that lie before this group's in the entry's buffers.
-  THRESHER_DEVICE u64 row_offset() const { return table.rows_follow != 0 ? first_token : 0; }
+  // Rows of activations and of C that lie before this group's where those of all groups follow each
+  // other.
+  THRESHER_DEVICE u64 row_offset() const { return table.rows_follow() ? first_token : 0; }
 };
 
 }  // namespace thresher::gpu::sm90

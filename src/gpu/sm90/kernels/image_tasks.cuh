@@ -76,8 +76,10 @@ class ImageTasks {
       const u32 begin = hw::shuffle(begin_, lane);
       if (number >= begin && number < tasks_before_) {
         task = task_of(group, number - begin);
-        task.values = load_pointer(&GroupEntry::activations, lane);
-        task.scales = load_pointer(&GroupEntry::activation_scales, lane);
+        const RowsTable& rows = table_.rows;
+        task.values = rows.c != 0 ? rows.activations : load_pointer(&GroupEntry::activations, lane);
+        task.scales = rows.c != 0 ? rows.activation_scales
+                                  : load_pointer(&GroupEntry::activation_scales, lane);
       }
       const bool all_found = hw::ballot(number >= tasks_before_) == 0;
       if (all_found || first_ + hw::kWarpThreads >= group_count_) return task;
@@ -118,7 +120,7 @@ class ImageTasks {
     const u32 tile_first = tiles.first_token(tile);
     const u32 width = tiles.width_of(tile);
     const u32 left = group.token_count > first ? group.token_count - first : 0;
-    const u32 first_row = table_.rows_follow != 0 ? group.first_token : 0;
+    const u32 first_row = table_.rows_follow() ? group.first_token : 0;
     return {.first_index = (u64{first_row} + first) * (group.k / 8),
             .image_row = group.first_image_row + tile_first * group.k_tile_count() +
                          first_chunk / kChunksPerTile * width + (first - tile_first),

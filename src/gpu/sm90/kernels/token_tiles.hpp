@@ -10,6 +10,7 @@
 #pragma once
 
 #include "gpu/hw/types.hpp"
+#include "rounding.hpp"
 
 namespace thresher::gpu::sm90 {
 
@@ -31,11 +32,6 @@ struct TokenCut {
     return tokens - 2 * step() > 8 ? tokens - 2 * step() : 8;
   }
 };
-
-THRESHER_DEVICE constexpr u32 divide_up(u32 value, u32 unit) { return (value + unit - 1) / unit; }
-THRESHER_DEVICE constexpr u32 round_up(u32 value, u32 unit) {
-  return divide_up(value, unit) * unit;
-}
 
 // The tiles of one group: all are `widest` but the last two.
 struct TokenTiles {

@@ -1,56 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tank/cpu_model.hpp"
+#include "cpu/model.hpp"
 
 #include <algorithm>
 #include <vector>
 
+#include "backend/makespan.hpp"
 #include "cpu/plan.hpp"
-#include "tank/makespan.hpp"
 
-namespace thresher {
+namespace thresher::cpu {
 namespace {
 
 // Decoding a panel costs about as much as multiplying it with this many rows.
 constexpr double kDecodeRows = 2;
 
 // A task's cost in rows x panels x superblocks.
-double cost(const cpu::CpuPlan& plan, const cpu::Task& task) {
-  const cpu::GroupPlan& group = plan.groups[static_cast<std::size_t>(task.group_index)];
+double cost(const CpuPlan& plan, const Task& task) {
+  const GroupPlan& group = plan.groups[static_cast<std::size_t>(task.group_index)];
   double rows = 0;
   for (std::int32_t i = 0; i < task.row_tile_count; ++i) {
     rows += plan.row_tiles[static_cast<std::size_t>(task.first_row_tile + i)].row_count;
   }
   // Half of the threads decode for the other half: what multiplies does not wait for it.
-  const bool split = plan.variant.roles == cpu::Roles::kSplit;
+  const bool split = plan.variant.roles == Roles::kSplit;
   // A decoded panel serves all tiles of a task, a direct tile decodes for itself.
   const double decodes = group.decode_panels ? 1 : task.row_tile_count;
   return (rows + (split ? 0 : kDecodeRows * decodes)) *
          static_cast<double>(task.panel_count * group.superblock_count);
 }
 
-struct Schedule {
+struct Filling {
   double cost_sum = 0;
   double span = 0;
 };
 
-Schedule schedule_of(const cpu::CpuPlan& plan) {
-  const int threads = plan.variant.roles == cpu::Roles::kSplit ? std::max(1, plan.thread_count / 2)
-                                                               : plan.thread_count;
-  Schedule schedule;
+Filling filling_of(const CpuPlan& plan) {
+  const int threads =
+      plan.variant.roles == Roles::kSplit ? std::max(1, plan.thread_count / 2) : plan.thread_count;
+  Filling filling;
   std::vector<double> waiting;
   const auto run_waiting = [&] {
-    schedule.span += makespan(waiting, threads);
+    filling.span += makespan(waiting, threads);
     waiting.clear();
   };
-  for (const cpu::GroupPlan& group : plan.groups) {
+  for (const GroupPlan& group : plan.groups) {
     for (std::size_t i = 0; i < group.task_count; ++i) {
       waiting.push_back(cost(plan, plan.tasks[group.first_task + i]));
-      schedule.cost_sum += waiting.back();
+      filling.cost_sum += waiting.back();
     }
-    if (plan.variant.schedule == cpu::Schedule::kSequence) run_waiting();
+    if (plan.variant.schedule == Schedule::kSequence) run_waiting();
   }
   run_waiting();
-  return schedule;
+  return filling;
 }
 
 double output_elements(const Problem& problem) {
@@ -62,28 +62,27 @@ double output_elements(const Problem& problem) {
 double useful_cost(const Problem& problem) {
   double cost = 0;
   for (const Group& group : problem.groups) {
-    cost += static_cast<double>(group.m) * static_cast<double>(group.n) / cpu::kPanelColumns *
-            static_cast<double>(group.k) / cpu::kSuperblockElements;
+    cost += static_cast<double>(group.m) * static_cast<double>(group.n) / kPanelColumns *
+            static_cast<double>(group.k) / kSuperblockElements;
   }
   return cost;
 }
 
 }  // namespace
 
-ModelledRun modelled_cpu_run(const Problem& problem, const cpu::Variant& variant,
-                             const Machine& machine) {
-  const cpu::CpuPlan plan = cpu::make_plan(problem, variant, machine.thread_count);
-  const Schedule schedule = schedule_of(plan);
+ModelledRun modelled_run(const Problem& problem, const Variant& variant, const Machine& machine) {
+  const CpuPlan plan = make_plan(problem, variant, machine.thread_count);
+  const Filling filling = filling_of(plan);
   const double useful = useful_cost(problem);
   ModelledRun run;
   if (useful > 0) {
-    run.work = schedule.cost_sum / useful;
-    run.balance = schedule.cost_sum / (schedule.span * machine.thread_count);
+    run.work = filling.cost_sum / useful;
+    run.balance = filling.cost_sum / (filling.span * machine.thread_count);
   }
   // A plain store reads the line before it writes it; a two-pass dual writes and reads its gate.
   const double c_bytes =
       output_elements(problem) * static_cast<double>(bytes_per_element(problem.output));
-  run.store_bytes = variant.store == cpu::Store::kStreaming ? c_bytes : 2 * c_bytes;
+  run.store_bytes = variant.store == Store::kStreaming ? c_bytes : 2 * c_bytes;
   run.bytes = fewest_bytes(problem) - c_bytes + run.store_bytes;
   if (plan.two_pass()) run.bytes += 2 * sizeof(float) * output_elements(problem);
   const SpeedOfLight light = speed_of_light(problem, machine.rates);
@@ -92,4 +91,4 @@ ModelledRun modelled_cpu_run(const Problem& problem, const cpu::Variant& variant
   return run;
 }
 
-}  // namespace thresher
+}  // namespace thresher::cpu

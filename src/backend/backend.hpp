@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// A backend as one row: a plain struct of functions, through which all other code reaches it. The
+// rows stand in engine/backends.cpp; cpu/, gpu/ and emulated/ bring one each.
+//
+// Variants go by their names here. Functions that take one throw Error where it names none.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/device.hpp"
+#include "backend/machine.hpp"
+#include "gemm/knob_table.hpp"
+#include "thresher/engine.hpp"
+
+namespace thresher {
+
+// What can be known of a variant's time without running it. The engine chooses by `us`, the sharks
+// forecast with it.
+struct ModelledRun {
+  double work = 1;         // multiply-adds paid for, over those asked for: padding and decoding
+  double balance = 1;      // share of the threads' or SMs' time that has work: 1 is even
+  double bytes = 0;        // to and from memory
+  double store_bytes = 0;  // of those, for C
+  double launch_us = 0;    // between kernels
+  double us = 0;           // all of it
+};
+
+using KnobValues = std::map<std::string, std::string>;
+
+struct Backend {
+  std::string_view name;  // "cpu", "gpu", "emulator": what --backend and pitches say
+  // Backends whose variants have the same names are run by the first of them.
+  std::string_view variant_prefix;
+
+  std::string_view title;         // "CPU", "GPU": in sentences
+  std::string_view season_suite;  // what a season plays on if nobody says
+  std::string_view pitch_folder;  // where its shipped pitches lie
+  double pilot_seconds = 0;       // that a pilot run of a season takes
+
+  // Variants.
+  std::vector<std::string> (*named_variants)() = nullptr;  // the default first, not all run here
+  std::vector<std::string> (*choices)() = nullptr;         // all that choose() may return
+  std::string (*choose)(const Problem& problem, std::int64_t tokens_max,
+                        const Machine& machine) = nullptr;
+  std::string (*baseline)() = nullptr;  // where a season starts
+  std::vector<KnobText> (*knobs)() = nullptr;
+  KnobValues (*knobs_of)(std::string_view variant) = nullptr;  // and `isa`
+  // Equal variants have equal names, whatever order their knobs were written in.
+  std::string (*turned)(std::string_view variant, const KnobValues& knobs) = nullptr;
+  // Whether the result of a variant depends on nothing but the sums' values: all variants of one
+  // such word give the same bits. Empty: only its own.
+  std::string (*twin_set)(const Problem& problem, std::string_view variant) = nullptr;
+
+  // On a machine.
+  Support (*supports)(const Problem& problem, std::string_view variant,
+                      const Machine& machine) = nullptr;
+  std::size_t (*workspace_bytes)(const Problem& problem, std::string_view variant,
+                                 const Machine& machine) = nullptr;
+  // `variant` must support `problem`.
+  ModelledRun (*model)(const Problem& problem, std::string_view variant,
+                       const Machine& machine) = nullptr;
+
+  // Empty, or why it cannot be opened with these options.
+  std::string (*why_not)(const EngineOptions& options) = nullptr;
+  std::unique_ptr<backend::Device> (*open)(const EngineOptions& options) = nullptr;
+};
+
+}  // namespace thresher

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// An open device, and what it hands out: what stands behind the handles of thresher/engine.hpp.
+//
+// Whatever a caller can get wrong has been checked by the engine when it arrives here
+// (engine/operands.cpp), and belongs to this device: implementations cast to their own types.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "backend/machine.hpp"
+#include "factor.hpp"
+#include "thresher/engine.hpp"
+
+namespace thresher {
+
+struct Backend;
+
+namespace backend {
+
+// What every device's weights say of themselves.
+struct WeightFacts {
+  std::string device;
+  Op op = Op::kGemm;
+  std::int64_t n = 0;
+  std::int64_t k_elements = 0;
+  float global_scale = 1.0f;
+  float global_scale_up = 1.0f;
+};
+
+struct Weights : WeightFacts {
+  virtual ~Weights() = default;
+  virtual std::size_t bytes() const = 0;
+  // Where they lie, for the search for overlapping buffers.
+  virtual const void* data() const = 0;
+  virtual Nvfp4Matrix unpack(int matrix) const = 0;  // 0: gemm's, dual's gate; 1: dual's up
+};
+
+struct Plan {
+  virtual ~Plan() = default;
+
+  std::string device;
+  Problem problem;
+  std::string variant;
+  std::size_t workspace_bytes = 0;
+  std::int64_t tokens_max = 0;
+  std::int64_t kernel_launch_count = 0;
+  std::int64_t graph_launch_count = 0;
+  std::vector<KernelReport> kernels;
+};
+
+class Buffer {
+ public:
+  virtual ~Buffer() = default;
+  virtual void* data() const = 0;
+  virtual std::size_t bytes() const = 0;
+  // The range lies inside.
+  virtual void copy_in(std::span<const std::byte> from, std::size_t offset_bytes) const = 0;
+  virtual void copy_out(std::span<std::byte> to, std::size_t offset_bytes) const = 0;
+};
+
+class Call {
+ public:
+  virtual ~Call() = default;
+  // `rows`: null, or other rows of all groups than those that were bound.
+  virtual void enqueue(const Rows* rows, void* stream) const = 0;
+};
+
+// What sums of a group are multiplied by: alpha and the global scales, rounded once.
+struct GroupFactors {
+  Factor gate;  // gemm's only one
+  Factor up;
+};
+GroupFactors factors_of(Activations activations, const GroupOperands& operands);
+
+// Rows of C are this many elements apart.
+inline std::int64_t c_stride(const Rows& rows, const Group& group) {
+  return rows.c_stride_elements == 0 ? group.n : rows.c_stride_elements;
+}
+
+// Whether the rows of all groups lie one after the other.
+inline bool rows_follow(const Operands& operands) { return operands.rows.c != nullptr; }
+
+// What a machine reached, by name and in words; the rates a speed of light is made of.
+struct Ceilings {
+  MachineRates rates;
+  std::string text;
+  std::vector<std::pair<std::string, double>> values;
+};
+
+class Device {
+ public:
+  Device(const Backend& row, std::string name) : row_(row), name_(std::move(name)) {}
+  virtual ~Device() = default;
+
+  const Backend& row() const { return row_; }
+  const std::string& name() const { return name_; }  // "cpu", "gpu:0"
+  virtual std::string description() const = 0;
+  virtual const Machine& machine() const = 0;
+  // Takes about `seconds`.
+  virtual Ceilings measure_ceilings(double seconds) const = 0;
+
+  virtual std::unique_ptr<Buffer> allocate(std::size_t bytes) const = 0;
+  virtual void synchronize() const {}
+
+  // The members that all devices' weights and plans have are the engine's to fill in.
+  virtual std::shared_ptr<Weights> pack(const WeightMatrices& matrices) const = 0;
+  virtual std::shared_ptr<Weights> duplicate(const Weights& weights) const = 0;
+  // Empty, or why these weights cannot be multiplied by such activations.
+  virtual std::string why_not_weights(const Weights&, Activations) const { return {}; }
+
+  // What the addresses of activations must be multiples of.
+  virtual std::size_t activation_alignment(Activations activations) const = 0;
+  virtual bool takes_device_counts() const = 0;
+
+  // `variant` supports `problem`; `tokens_max` is at least the problem's tokens.
+  virtual std::shared_ptr<Plan> plan(const Problem& problem, std::string_view variant,
+                                     std::int64_t tokens_max) const = 0;
+  // Empty, or why this engine cannot run a plan of an engine of the same device.
+  virtual std::string why_not_plan(const Plan&) const { return {}; }
+  virtual std::unique_ptr<Call> bind(std::shared_ptr<const Plan> plan, const Operands& operands,
+                                     const Buffer& workspace) const = 0;
+  virtual void run(const std::shared_ptr<const Plan>& plan, const Operands& operands,
+                   const Buffer& workspace) const {
+    bind(plan, operands, workspace)->enqueue(nullptr, nullptr);
+    synchronize();
+  }
+
+ private:
+  const Backend& row_;
+  std::string name_;
+};
+
+}  // namespace backend
+}  // namespace thresher

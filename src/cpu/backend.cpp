@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/backend.hpp"
+
+#include <algorithm>
+
+#include "cpu/choose.hpp"
+#include "cpu/device.hpp"
+#include "cpu/model.hpp"
+#include "cpu/plan.hpp"
+#include "cpu/variant.hpp"
+
+namespace thresher::cpu {
+namespace {
+
+// Those of the instruction set that the engine prefers first.
+std::vector<std::string> names_of_variants() {
+  std::vector<Isa> isas = runnable_isas();
+  std::stable_partition(isas.begin(), isas.end(), [](Isa isa) { return isa == best_vector_isa(); });
+  std::vector<std::string> names;
+  for (const Isa isa : isas) {
+    for (const Variant& variant : named_variants(isa)) names.push_back(name(variant));
+  }
+  return names;
+}
+
+// The seeds' starting point in the CPU's words: this machine's best vector instructions with every
+// idea of the pitches still to be had. Group after group, no prefetch, a small register tile, plain
+// stores, weights decoded for every tile, and two passes for a dual problem. The engine's own
+// default is far ahead of it: a season finds out which of the ideas that is due to.
+std::string baseline() {
+  Variant variant = default_variant(best_vector_isa());
+  variant.decode = Decode::kDirect;
+  variant.tile_rows = 4;
+  variant.tile_columns = 16;
+  variant.stages = 0;
+  variant.schedule = Schedule::kSequence;
+  variant.store = Store::kPlain;
+  variant.roles = Roles::kSame;
+  variant.dual = Dual::kTwoPass;
+  return name(variant);
+}
+
+KnobValues values_of(std::string_view variant) {
+  const Variant read = variant_from_name(variant);
+  KnobValues values = knobs_of(read);
+  values.emplace("isa", to_string(read.isa));
+  return values;
+}
+
+std::string turned(std::string_view variant, const KnobValues& knobs) {
+  Variant read = variant_from_name(variant);
+  for (const auto& [knob, value] : knobs) read = with_knob(read, knob, value);
+  return name(read);
+}
+
+// For NVFP4 activations every body but AMX's sums exact integers in the same order.
+std::string twin_set(const Problem& problem, std::string_view variant) {
+  const bool is_integer =
+      problem.activations == Activations::kNvfp4 && variant_from_name(variant).isa != Isa::kAmx;
+  return is_integer ? "integer" : "";
+}
+
+}  // namespace
+
+const Backend& cpu_backend() {
+  static constexpr Backend kRow{
+      .name = "cpu",
+      .variant_prefix = "cpu_",
+      .title = "CPU",
+      .season_suite = "tank",
+      .pitch_folder = "pitches",
+      .pilot_seconds = 6,
+      .named_variants = names_of_variants,
+      .choices =
+          [] {
+            std::vector<std::string> names{name(default_variant(best_vector_isa()))};
+            if (can_run(Isa::kAmx)) names.push_back(name(default_variant(Isa::kAmx)));
+            return names;
+          },
+      .choose = [](const Problem& problem, std::int64_t,
+                   const Machine&) { return name(choose(problem)); },
+      .baseline = baseline,
+      .knobs = [] { return knob_texts(best_vector_isa()); },
+      .knobs_of = values_of,
+      .turned = turned,
+      .twin_set = twin_set,
+      .supports =
+          [](const Problem& problem, std::string_view variant, const Machine& machine) {
+            return supports(variant_from_name(variant), problem, machine.thread_count);
+          },
+      .workspace_bytes =
+          [](const Problem& problem, std::string_view variant, const Machine& machine) {
+            return make_plan(problem, variant_from_name(variant), machine.thread_count)
+                .workspace_bytes;
+          },
+      .model =
+          [](const Problem& problem, std::string_view variant, const Machine& machine) {
+            return modelled_run(problem, variant_from_name(variant), machine);
+          },
+      .why_not = [](const EngineOptions&) { return std::string(); },
+      .open = open_device};
+  return kRow;
+}
+
+}  // namespace thresher::cpu

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/device.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+#include "cpu/backend.hpp"
+#include "cpu/calibrate.hpp"
+#include "cpu/choose.hpp"
+#include "cpu/pages.hpp"
+#include "cpu/pool.hpp"
+#include "cpu/run.hpp"
+#include "cpu/variant.hpp"
+
+namespace thresher::cpu {
+namespace {
+
+constexpr int kThreadCountMax = 1024;
+
+int checked_thread_count(int asked) {
+  if (asked == 0) return std::min(usable_core_count(), kThreadCountMax);
+  if (asked < 0 || asked > kThreadCountMax) {
+    throw Error(fmt::format("thread_count = {} is not between 0 (one per core) and {}", asked,
+                            kThreadCountMax));
+  }
+  return asked;
+}
+
+struct HostWeights : backend::Weights {
+  std::size_t bytes() const override { return packed.pages.bytes(); }
+  const void* data() const override { return packed.pages.data(); }
+  Nvfp4Matrix unpack(int matrix) const override { return unpack_weights(packed, matrix); }
+
+  PackedWeights packed;
+};
+
+struct HostPlan : backend::Plan {
+  CpuPlan cpu;
+};
+
+class HostBuffer : public backend::Buffer {
+ public:
+  explicit HostBuffer(std::size_t bytes) : pages_(bytes) {}
+  void* data() const override { return pages_.data(); }
+  std::size_t bytes() const override { return pages_.bytes(); }
+  void copy_in(std::span<const std::byte> from, std::size_t offset) const override {
+    if (!from.empty()) std::memcpy(pages_.data() + offset, from.data(), from.size());
+  }
+  void copy_out(std::span<std::byte> to, std::size_t offset) const override {
+    if (!to.empty()) std::memcpy(to.data(), pages_.data() + offset, to.size());
+  }
+
+ private:
+  Pages pages_;
+};
+
+// Writes down where each group's rows lie. Rows that follow each other are counted through.
+void lay_out(const HostPlan& plan, const Operands& operands, std::span<GroupBuffers> buffers) {
+  const Problem& problem = plan.problem;
+  const bool nvfp4 = problem.activations == Activations::kNvfp4;
+  std::int64_t first_row = 0;  // among the rows of all groups
+  for (std::size_t g = 0; g < buffers.size(); ++g) {
+    const Group& group = problem.groups[g];
+    buffers[g] = {};
+    if (group.m == 0) continue;
+    const GroupOperands& own = operands.groups[g];
+    const bool together = backend::rows_follow(operands);
+    const Rows& rows = together ? operands.rows : own.rows;
+    const std::int64_t skipped = together ? first_row : 0;
+    const std::int64_t stride = backend::c_stride(rows, group);
+    const backend::GroupFactors factors = backend::factors_of(problem.activations, own);
+    GroupBuffers& at = buffers[g];
+    if (nvfp4) {
+      at.a_codes = static_cast<const std::uint8_t*>(rows.a) + skipped * group.k / 2;
+      at.a_scales =
+          static_cast<const std::uint8_t*>(rows.a_scales) + skipped * group.k / kBlockElements;
+    } else {
+      at.a16 = static_cast<const std::uint16_t*>(rows.a) + skipped * group.k;
+    }
+    at.weights = &static_cast<const HostWeights&>(own.weights->state()).packed;
+    at.c = static_cast<std::byte*>(rows.c) + skipped * stride * bytes_per_element(problem.output);
+    at.c_stride_elements = stride;
+    at.factor = factors.gate;
+    at.factor_up = factors.up;
+    first_row += group.m;
+  }
+}
+
+class HostDevice : public backend::Device {
+ public:
+  explicit HostDevice(int thread_count) : Device(cpu_backend(), "cpu"), pool_(thread_count) {
+    machine_.thread_count = thread_count;
+  }
+
+  std::string description() const override {
+    return fmt::format("{}, {} thread{}", cpu_model(), machine_.thread_count,
+                       machine_.thread_count == 1 ? "" : "s");
+  }
+  const Machine& machine() const override { return machine_; }
+
+  // A machine has one speed of light, that of the best instructions it has.
+  backend::Ceilings measure_ceilings(double seconds) const override {
+    const Isa isa = runnable_isas().back();
+    const Ceilings ceilings = cpu::measure_ceilings(isa, machine_.thread_count, seconds);
+    return {.rates = machine_rates(isa, ceilings),
+            .text = fmt::format(
+                "({}): DRAM read {:.1f} GB/s, {:.0f} GOP/s, {:.0f} GFLOP/s; noise {:.2f} %",
+                to_string(isa), ceilings.read_gb_per_s, ceilings.integer_gop_per_s,
+                ceilings.fma_gflop_per_s, 100 * ceilings.noise),
+            .values = {{"read_gb_per_s", ceilings.read_gb_per_s},
+                       {"integer_gop_per_s", ceilings.integer_gop_per_s},
+                       {"fma_gflop_per_s", ceilings.fma_gflop_per_s},
+                       {"noise", ceilings.noise}}};
+  }
+
+  std::unique_ptr<backend::Buffer> allocate(std::size_t bytes) const override {
+    return std::make_unique<HostBuffer>(bytes);
+  }
+
+  std::shared_ptr<backend::Weights> pack(const WeightMatrices& matrices) const override {
+    auto weights = std::make_shared<HostWeights>();
+    const std::lock_guard turn(pool_turn_);
+    weights->packed =
+        pack_weights(matrices.b, matrices.op == Op::kDual ? &matrices.up : nullptr, pool_);
+    return weights;
+  }
+  std::shared_ptr<backend::Weights> duplicate(const backend::Weights& weights) const override {
+    auto copy = std::make_shared<HostWeights>();
+    copy->packed = cpu::duplicate(static_cast<const HostWeights&>(weights).packed);
+    return copy;
+  }
+
+  std::size_t activation_alignment(Activations activations) const override {
+    return activations == Activations::kNvfp4 ? 1 : 2;
+  }
+  bool takes_device_counts() const override { return false; }
+
+  std::shared_ptr<backend::Plan> plan(const Problem& problem, std::string_view variant,
+                                      std::int64_t) const override {
+    auto plan = std::make_shared<HostPlan>();
+    plan->cpu = make_plan(problem, variant_from_name(variant), machine_.thread_count);
+    plan->workspace_bytes = plan->cpu.workspace_bytes;
+    return plan;
+  }
+
+  std::string why_not_plan(const backend::Plan& plan) const override {
+    const int planned = static_cast<const HostPlan&>(plan).cpu.thread_count;
+    if (planned == machine_.thread_count) return {};
+    return fmt::format("the plan was made for {} threads, this engine has {}", planned,
+                       machine_.thread_count);
+  }
+
+  std::unique_ptr<backend::Call> bind(std::shared_ptr<const backend::Plan> plan,
+                                      const Operands& operands,
+                                      const backend::Buffer& workspace) const override;
+
+  void run(const std::shared_ptr<const backend::Plan>& plan, const Operands& operands,
+           const backend::Buffer& workspace) const override {
+    const auto& host = static_cast<const HostPlan&>(*plan);
+    auto* memory = static_cast<std::uint8_t*>(workspace.data());
+    const std::lock_guard turn(pool_turn_);
+    // A plan is shared by callers, the workspace is not: the call keeps its table of buffers there.
+    const std::span buffers(reinterpret_cast<GroupBuffers*>(memory), operands.groups.size());
+    lay_out(host, operands, buffers);
+    const NanScale nan = cpu::run(host.cpu, buffers, memory, pool_);
+    if (!nan.found) return;
+    throw Error(fmt::format("group {}: the scale of row {}, block {} of the activations is NaN",
+                            nan.group_index, nan.row, nan.block));
+  }
+
+ private:
+  Machine machine_;
+  mutable Pool pool_;
+  mutable std::mutex pool_turn_;
+};
+
+// Computes at once when it is queued.
+class HostCall : public backend::Call {
+ public:
+  HostCall(const HostDevice& device, std::shared_ptr<const backend::Plan> plan,
+           const Operands& operands, const backend::Buffer& workspace)
+      : device_(device),
+        plan_(std::move(plan)),
+        groups_(operands.groups.begin(), operands.groups.end()),
+        rows_(operands.rows),
+        workspace_(workspace) {}
+
+  void enqueue(const Rows* rows, void*) const override {
+    device_.run(plan_, {.groups = groups_, .rows = rows == nullptr ? rows_ : *rows}, workspace_);
+  }
+
+ private:
+  const HostDevice& device_;
+  const std::shared_ptr<const backend::Plan> plan_;
+  const std::vector<GroupOperands> groups_;
+  const Rows rows_;
+  const backend::Buffer& workspace_;
+};
+
+std::unique_ptr<backend::Call> HostDevice::bind(std::shared_ptr<const backend::Plan> plan,
+                                                const Operands& operands,
+                                                const backend::Buffer& workspace) const {
+  return std::make_unique<HostCall>(*this, std::move(plan), operands, workspace);
+}
+
+}  // namespace
+
+std::unique_ptr<backend::Device> open_device(const EngineOptions& options) {
+  return std::make_unique<HostDevice>(checked_thread_count(options.thread_count));
+}
+
+}  // namespace thresher::cpu

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulated/backend.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "emulated/device_call.hpp"
+#include "emulated/named_kernels.hpp"
+#include "gpu/sm90/backend.hpp"
+#include "gpu/sm90/operands.hpp"
+#include "gpu/sm90/plan_extents.hpp"
+#include "gpu/sm90/variant.hpp"
+
+namespace thresher::emulated {
+namespace {
+
+gpu::sm90::GemmPlan plan_of(const gpu::sm90::Variant& variant, const Problem& problem,
+                            std::int64_t tokens_max, const SmLimits& limits) {
+  return gpu::sm90::make_plan(variant.knobs,
+                              {.problem = problem, .token_limit = tokens_max, .limits = limits});
+}
+
+bool has_kernels(const gpu::sm90::Variant& variant, const Problem& problem,
+                 const SmLimits& limits) {
+  return named_kernels().has(plan_of(variant, problem, token_count(problem), limits));
+}
+
+// The same problem with the types for which every named variant has kernels.
+Problem in_fp16(Problem problem) {
+  if (problem.activations == Activations::kBf16) problem.activations = Activations::kFp16;
+  problem.output = Output::kFp16;
+  return problem;
+}
+
+// The types of a problem that in_fp16() would change.
+std::string unusual_types(const Problem& problem) {
+  std::string types;
+  if (problem.activations == Activations::kBf16) types = "bf16 activations";
+  if (problem.output == Output::kFp16) return types;
+  if (!types.empty()) types += " and ";
+  return types + fmt::format("{} output", to_string(problem.output));
+}
+
+// Empty: all kernels are there. Shared memory depends on the output's type, so a variant that runs
+// the problem may have no plan for it in fp16, and then has no kernels either.
+std::string why_no_kernels(const gpu::sm90::Variant& variant, const Problem& problem,
+                           const SmLimits& limits) {
+  if (has_kernels(variant, problem, limits)) return {};
+  const Problem usual = in_fp16(problem);
+  if (gpu::sm90::supports(variant, usual, limits).ok && has_kernels(variant, usual, limits)) {
+    return fmt::format("the emulator has no kernel for {} of this variant; use the default variant",
+                       unusual_types(problem));
+  }
+  return "the emulator has no kernel for this variant; use one that 'thresher variants' names";
+}
+
+Support supports(const Problem& problem, std::string_view variant, const Machine& machine) {
+  const gpu::sm90::Variant read = gpu::sm90::variant_from_name(variant);
+  const Support support = gpu::sm90::supports(read, problem, machine.limits);
+  if (!support.ok) return support;
+  std::string why = why_no_kernels(read, problem, machine.limits);
+  return {.ok = why.empty(), .why_not = std::move(why)};
+}
+
+// The engine's choices go beyond what is instantiated here: the default then.
+std::string choose(const Problem& problem, std::int64_t, const Machine&) {
+  const bool few = token_count(problem) <= 16 * static_cast<std::int64_t>(problem.groups.size());
+  return few ? "gpu_sm90:tokens=16,stages=6" : "gpu_sm90";
+}
+
+struct HostWeights : backend::Weights {
+  std::size_t bytes() const override { return packed.size(); }
+  const void* data() const override { return packed.data(); }
+  Nvfp4Matrix unpack(int matrix) const override {
+    Nvfp4Matrix unpacked = gpu::sm90::unpack_weights(tiles, packed, matrix);
+    unpacked.global_scale = matrix == 0 ? global_scale : global_scale_up;
+    return unpacked;
+  }
+
+  gpu::sm90::WeightTiles tiles;
+  std::vector<std::uint8_t> packed;
+};
+
+struct EmulatedPlan : backend::Plan {
+  gpu::sm90::GemmPlan gemm;
+};
+
+// Aligned as a driver's allocations are.
+class HostBuffer : public backend::Buffer {
+ public:
+  explicit HostBuffer(std::size_t bytes) : memory_(allocate_aligned(bytes)), bytes_(bytes) {}
+  void* data() const override { return memory_.get(); }
+  std::size_t bytes() const override { return bytes_; }
+  void copy_in(std::span<const std::byte> from, std::size_t offset) const override {
+    if (!from.empty()) std::memcpy(memory_.get() + offset, from.data(), from.size());
+  }
+  void copy_out(std::span<std::byte> to, std::size_t offset) const override {
+    if (!to.empty()) std::memcpy(to.data(), memory_.get() + offset, to.size());
+  }
+
+ private:
+  AlignedBytes memory_;
+  std::size_t bytes_;
+};
+
+// Computes at once when it is queued.
+class EmulatedCall : public backend::Call {
+ public:
+  EmulatedCall(std::shared_ptr<const EmulatedPlan> plan, const Operands& operands,
+               std::uint64_t seed)
+      : plan_(std::move(plan)),
+        groups_(operands.groups.begin(), operands.groups.end()),
+        operands_(operands),
+        seed_(seed) {
+    operands_.groups = groups_;
+  }
+
+  void enqueue(const Rows* rows, void*) const override {
+    Operands operands = operands_;
+    if (rows != nullptr) operands.rows = *rows;
+    DeviceCall(plan_->problem, operands, plan_->tokens_max)
+        .run(plan_->gemm, named_kernels(), seed_);
+  }
+
+ private:
+  const std::shared_ptr<const EmulatedPlan> plan_;
+  const std::vector<GroupOperands> groups_;
+  Operands operands_;
+  const std::uint64_t seed_;
+};
+
+class EmulatedDevice : public backend::Device {
+ public:
+  explicit EmulatedDevice(std::uint64_t seed)
+      : Device(emulated_backend(), "emulator"), seed_(seed) {
+    machine_.limits = kFewSms;
+  }
+
+  std::string description() const override {
+    return fmt::format("emulator of sm_90a, {} SMs", machine_.limits.sm_count);
+  }
+  const Machine& machine() const override { return machine_; }
+  backend::Ceilings measure_ceilings(double) const override {
+    throw Error("the emulator has no speed: measure on a GPU or on the CPU");
+  }
+
+  std::unique_ptr<backend::Buffer> allocate(std::size_t bytes) const override {
+    return std::make_unique<HostBuffer>(bytes);
+  }
+
+  std::shared_ptr<backend::Weights> pack(const WeightMatrices& matrices) const override {
+    auto weights = std::make_shared<HostWeights>();
+    weights->tiles = gpu::sm90::tiles_for(matrices);
+    weights->packed.resize(weights->tiles.bytes());
+    gpu::sm90::pack_weights(matrices, weights->packed);
+    return weights;
+  }
+  std::shared_ptr<backend::Weights> duplicate(const backend::Weights& weights) const override {
+    return std::make_shared<HostWeights>(static_cast<const HostWeights&>(weights));
+  }
+  std::string why_not_weights(const backend::Weights& weights,
+                              Activations activations) const override {
+    return gpu::sm90::why_not_operand(static_cast<const HostWeights&>(weights).tiles, activations);
+  }
+
+  std::size_t activation_alignment(Activations activations) const override {
+    return gpu::sm90::activation_alignment(activations);
+  }
+  bool takes_device_counts() const override { return true; }
+
+  std::shared_ptr<backend::Plan> plan(const Problem& problem, std::string_view variant,
+                                      std::int64_t tokens_max) const override {
+    auto plan = std::make_shared<EmulatedPlan>();
+    plan->gemm =
+        plan_of(gpu::sm90::variant_from_name(variant), problem, tokens_max, machine_.limits);
+    plan->workspace_bytes = plan->gemm.workspace.bytes;
+    plan->kernel_launch_count = gpu::sm90::launch_count(plan->gemm);
+    return plan;
+  }
+
+  std::unique_ptr<backend::Call> bind(std::shared_ptr<const backend::Plan> plan,
+                                      const Operands& operands,
+                                      const backend::Buffer&) const override {
+    return std::make_unique<EmulatedCall>(
+        std::static_pointer_cast<const EmulatedPlan>(std::move(plan)), operands, seed_);
+  }
+
+ private:
+  Machine machine_;
+  const std::uint64_t seed_;
+};
+
+}  // namespace
+
+const Backend& emulated_backend() {
+  static const Backend kRow = [] {
+    Backend row = gpu::sm90::variants_row();
+    row.name = "emulator";
+    row.title = "emulator";
+    row.choose = choose;
+    row.supports = supports;
+    row.why_not = [](const EngineOptions&) { return std::string(); };
+    row.open = [](const EngineOptions& options) -> std::unique_ptr<backend::Device> {
+      return std::make_unique<EmulatedDevice>(options.emulator_seed);
+    };
+    return row;
+  }();
+  return kRow;
+}
+
+}  // namespace thresher::emulated

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/runtime/gpu.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "gpu/runtime/memory.hpp"
+
+namespace thresher::gpu {
+namespace {
+
+class GpuBuffer : public backend::Buffer {
+ public:
+  explicit GpuBuffer(DeviceBuffer buffer) : buffer_(std::move(buffer)) {}
+  void* data() const override { return buffer_.pointer<void>(); }
+  std::size_t bytes() const override { return buffer_.bytes(); }
+  void copy_in(std::span<const std::byte> from, std::size_t offset) const override {
+    buffer_.copy_in(from, offset);
+  }
+  void copy_out(std::span<std::byte> to, std::size_t offset) const override {
+    buffer_.copy_out(to, offset);
+  }
+
+ private:
+  DeviceBuffer buffer_;
+};
+
+NvrtcLookup find_compiler(const EngineOptions& options, const Driver& driver) {
+  return find_nvrtc(
+      {.folders = options.compiler_folders, .driver_version = driver_version(driver)});
+}
+
+}  // namespace
+
+int device_index(const EngineOptions& options) {
+  const std::string& text = options.device;
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos) return 0;
+  int index = -1;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data() + colon + 1, end, index);
+  if (error == std::errc{} && stop == end && index >= 0) return index;
+  throw Error(fmt::format("device '{}' is not gpu, or gpu: and a number", text));
+}
+
+std::string why_not_gpu(const EngineOptions& options) {
+  const int index = device_index(options);
+  const DriverLookup& found = find_driver();
+  if (found.driver == nullptr) return found.why_not;
+  const int count = device_count(*found.driver);
+  if (index >= count) return fmt::format("there is no GPU {}: this machine has {}", index, count);
+  return find_compiler(options, *found.driver).why_not;
+}
+
+Gpu open_gpu(const EngineOptions& options) {
+  const Driver& driver = *find_driver().driver;
+  return {.device = Device(driver, device_index(options)),
+          .compiler = Compiler(*find_compiler(options, driver).nvrtc),
+          .cache = options.cache_folder ? CubinCache(*options.cache_folder) : CubinCache(),
+          .driver_version = driver_version(driver)};
+}
+
+std::string GpuDevice::description() const {
+  const DeviceProperties& device = gpu_.device.properties();
+  return fmt::format("{} ({}), {} SMs", device.name, device.architecture(), device.sm_count);
+}
+
+std::unique_ptr<backend::Buffer> GpuDevice::allocate(std::size_t bytes) const {
+  return std::make_unique<GpuBuffer>(DeviceBuffer(gpu_.device, bytes));
+}
+
+const Gpu& gpu_of(const Engine& engine) {
+  const auto* device = dynamic_cast<const GpuDevice*>(&engine.state());
+  if (device == nullptr) throw Error(fmt::format("device '{}' is no GPU", engine.device()));
+  return device->gpu();
+}
+
+}  // namespace thresher::gpu

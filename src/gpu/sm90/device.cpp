@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights in device memory, plans with their compiled kernels, calls bound to tables on the device.
+#include "gpu/sm90/device.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <map>
+#include <optional>
+#include <variant>
+
+#include "gpu/runtime/graph.hpp"
+#include "gpu/runtime/memory.hpp"
+#include "gpu/sm90/calibrate.hpp"
+#include "gpu/sm90/entry_source.hpp"
+#include "gpu/sm90/operands.hpp"
+#include "gpu/sm90/plan_extents.hpp"
+#include "gpu/sm90/variant.hpp"
+#include "gpu/sm90/weight_tiles.hpp"
+
+namespace thresher::gpu::sm90 {
+namespace {
+
+constexpr std::size_t kPoolStreams = 8;
+// A launch gets as much shared memory without asking.
+constexpr std::size_t kSharedBytesUnasked = 48 << 10;
+
+// Streams for launches=streams. Calls may share them: they order nothing but what they must.
+using StreamPool = std::vector<Stream>;
+
+struct GpuWeights : backend::Weights {
+  std::size_t bytes() const override { return buffer.bytes(); }
+  const void* data() const override { return buffer.pointer<void>(); }
+  Nvfp4Matrix unpack(int matrix) const override {
+    std::vector<std::uint8_t> packed(buffer.bytes());
+    buffer.copy_out(bytes_of(packed));
+    Nvfp4Matrix unpacked = unpack_weights(tiles, packed, matrix);
+    unpacked.global_scale = matrix == 0 ? global_scale : global_scale_up;
+    return unpacked;
+  }
+
+  WeightTiles tiles;
+  DeviceBuffer buffer;
+};
+
+struct GpuPlan : backend::Plan {
+  sm90::Variant knobs;
+  GemmPlan gemm;
+  std::vector<Kernel> compiled;  // launches of the same kernel share it
+  // The prologue's if it has one, then one per launch of the plan.
+  std::vector<std::size_t> kernel_of_launch;
+};
+
+// Compiles each distinct kernel of a plan once.
+class KernelMaker {
+ public:
+  KernelMaker(const Gpu& gpu, GpuPlan& plan) : gpu_(gpu), plan_(plan) {}
+
+  void add(const ImageLaunch& launch) {
+    add(entry_source(launch),
+        {.name = "images", .block_count = launch.block_count, .thread_count = launch.thread_count});
+  }
+
+  void add(const GemmLaunch& launch) {
+    add(entry_source(launch), {.name = name_of(launch),
+                               .shared_bytes = launch.shared_bytes,
+                               .block_count = launch.block_count,
+                               .thread_count = launch.thread_count});
+  }
+
+ private:
+  static std::string name_of(const GemmLaunch& launch) {
+    switch (launch.config.product) {
+      case Product::kGemm:
+        return "gemm";
+      case Product::kDual:
+        return "dual";
+      case Product::kGatePass:
+        return "gate";
+      case Product::kUpPass:
+        break;
+    }
+    return "up";
+  }
+
+  void add(const std::string& source, KernelReport report) {
+    const auto [found, is_new] = index_of_.emplace(source, plan_.compiled.size());
+    if (is_new) compile(source, std::move(report));
+    plan_.kernel_of_launch.push_back(found->second);
+  }
+
+  void compile(const std::string& source, KernelReport report) {
+    const Compilation compilation =
+        gpu_.compile({.name = report.name + ".cu",
+                      .source = source,
+                      .headers = headers_of(source, kernel_sources()),
+                      .architecture = gpu_.device.properties().architecture()});
+    for (const KernelResources& one : compilation.kernels) {
+      report.register_count = one.register_count;
+      report.spill_bytes = static_cast<std::size_t>(one.spill_store_bytes.value_or(0) +
+                                                    one.spill_load_bytes.value_or(0));
+    }
+    Kernel kernel = Module(gpu_.device, compilation.cubin, report.name).kernel(kEntryName);
+    if (report.shared_bytes > kSharedBytesUnasked) kernel.allow_shared_bytes(report.shared_bytes);
+    if (report.shared_bytes == 0) kernel.leave_shared_memory();
+    plan_.compiled.push_back(std::move(kernel));
+    plan_.kernels.push_back(std::move(report));
+  }
+
+  const Gpu& gpu_;
+  GpuPlan& plan_;
+  std::map<std::string, std::size_t> index_of_;
+};
+
+// A launch with its arguments.
+struct Step {
+  const Kernel* kernel = nullptr;
+  LaunchShape shape;
+  std::variant<ImageArgs, GemmArgs> args;
+  std::size_t lane = 0;  // which stream of the pool, where there is one
+
+  void launch(const Stream& stream, const RowsTable* rows) const {
+    std::visit(
+        [&](auto own) {
+          if (rows != nullptr) own.table.rows = *rows;
+          kernel->launch(stream, shape, own);
+        },
+        args);
+  }
+};
+
+// On one stream each launch may start while the one before it ends: a kernel fetches weights first
+// and then waits for it.
+std::vector<Step> steps_of(const GpuPlan& plan, const GroupTable& table, u32* counters,
+                           std::uint8_t* workspace) {
+  const auto count = [](int value) { return static_cast<unsigned>(value); };
+  const auto group_count = static_cast<u32>(plan.problem.groups.size());
+  const bool dependent = plan.knobs.knobs.launches != Launches::kStreams;
+  std::vector<Step> steps;
+  auto kernel = plan.kernel_of_launch.begin();
+  if (const auto& images = plan.gemm.images) {
+    steps.push_back({.kernel = &plan.compiled[*kernel++],
+                     .shape = {.grid = {count(images->block_count)},
+                               .block = {count(images->thread_count)},
+                               .dependent = dependent},
+                     .args = image_args(plan.gemm, table, group_count, workspace)});
+  }
+  for (const GemmLaunch& launch : plan.gemm.launches) {
+    GemmArgs args = gemm_args(plan.gemm, launch, table, workspace);
+    args.counters = counters + launch.counter_offset / sizeof(u32);
+    args.image_counters = counters + plan.gemm.workspace.image_counter_offset / sizeof(u32);
+    steps.push_back({.kernel = &plan.compiled[*kernel++],
+                     .shape = {.grid = {count(launch.block_count)},
+                               .block = {count(launch.thread_count)},
+                               .shared_bytes = launch.shared_bytes,
+                               .dependent = dependent},
+                     .args = args,
+                     // A group's launches depend on each other and stay on one stream.
+                     .lane = launch.first_group});
+  }
+  return steps;
+}
+
+// Entries, token counts and zeroed counters, one after the other: one allocation and one copy.
+class CallTable {
+ public:
+  CallTable(const Device& device, std::span<const GroupEntry> entries, std::span<const u32> counts,
+            std::size_t counter_bytes)
+      : counts_offset_(entries.size_bytes()),
+        counters_offset_(counts_offset_ + counts.size_bytes()),
+        memory_(device, counters_offset_ + counter_bytes) {
+    std::vector<std::byte> bytes(memory_.bytes());
+    std::memcpy(bytes.data(), entries.data(), entries.size_bytes());
+    std::memcpy(bytes.data() + counts_offset_, counts.data(), counts.size_bytes());
+    memory_.copy_in(bytes);
+  }
+
+  const GroupEntry* entries() const { return memory_.pointer<GroupEntry>(); }
+  const u32* counts() const { return memory_.pointer<u32>(counts_offset_); }
+  u32* counters() const { return memory_.pointer<u32>(counters_offset_); }
+
+ private:
+  std::size_t counts_offset_;
+  std::size_t counters_offset_;
+  DeviceBuffer memory_;
+};
+
+CallTable table_for(const Device& device, const GpuPlan& plan, const Operands& operands) {
+  std::vector<u64> weights;
+  std::vector<u32> counts;
+  for (std::size_t g = 0; g < plan.problem.groups.size(); ++g) {
+    const thresher::Weights* packed = operands.groups[g].weights;
+    const void* address = packed == nullptr ? nullptr : packed->state().data();
+    weights.push_back(reinterpret_cast<u64>(address));
+    counts.push_back(static_cast<u32>(plan.problem.groups[g].m));
+  }
+  return {device, group_entries(plan.problem, operands, weights), counts,
+          plan.gemm.workspace.counter_bytes};
+}
+
+class GpuCall : public backend::Call {
+ public:
+  GpuCall(const Device& device, const Stream& recorder, std::shared_ptr<const StreamPool> pool,
+          std::shared_ptr<const GpuPlan> plan, const Operands& operands, std::uint8_t* workspace)
+      : context_(device.context()),
+        plan_(std::move(plan)),
+        table_(table_for(device, *plan_, operands)),
+        steps_(steps_of(*plan_, group_table(operands), table_.counters(), workspace)) {
+    if (plan_->knobs.knobs.launches == Launches::kStreams) {
+      pool_ = std::move(pool);
+      for (std::size_t i = 0; i <= pool_->size(); ++i) {
+        events_.emplace_back(device, Event::Use::kOrder);
+      }
+    }
+    if (plan_->knobs.graph) {
+      graph_ = Graph::capture(recorder, [&] { launch_all(recorder, nullptr); });
+    }
+  }
+
+  // A graph has its rows recorded, and cannot itself be recorded: its kernels are launched then.
+  void enqueue(const Rows* rows, void* handle) const override {
+    const Stream stream(context_, static_cast<cuda::Stream>(handle));
+    if (rows != nullptr) {
+      const RowsTable other = rows_table(*rows, plan_->problem.groups.front());
+      return launch_all(stream, &other);
+    }
+    if (graph_ && !stream.is_capturing()) return graph_->launch(stream);
+    launch_all(stream, nullptr);
+  }
+
+ private:
+  GroupTable group_table(const Operands& operands) const {
+    const bool on_device = operands.counts.counts != nullptr;
+    const std::int64_t limit =
+        operands.counts.tokens_max > 0 ? operands.counts.tokens_max : plan_->tokens_max;
+    GroupTable table{.entries = table_.entries(),
+                     .token_counts = on_device ? operands.counts.counts : table_.counts(),
+                     .token_limit = static_cast<u32>(limit),
+                     .counts_known = on_device ? 0u : 1u};
+    if (backend::rows_follow(operands)) {
+      table.rows = rows_table(operands.rows, plan_->problem.groups.front());
+    }
+    return table;
+  }
+
+  void launch_all(const Stream& stream, const RowsTable* rows) const {
+    if (pool_ == nullptr) {
+      for (const Step& step : steps_) step.launch(stream, rows);
+      return;
+    }
+    steps_.front().launch(stream, rows);
+    events_.front().record(stream);
+    for (const Stream& other : *pool_) other.wait(events_.front());
+    for (std::size_t i = 1; i < steps_.size(); ++i) {
+      steps_[i].launch((*pool_)[steps_[i].lane % pool_->size()], rows);
+    }
+    for (std::size_t i = 0; i < pool_->size(); ++i) {
+      events_[i + 1].record((*pool_)[i]);
+      stream.wait(events_[i + 1]);
+    }
+  }
+
+  std::shared_ptr<Context> context_;
+  std::shared_ptr<const GpuPlan> plan_;
+  CallTable table_;          // what the kernels read of the groups, and their counters
+  std::vector<Step> steps_;  // a prologue first
+  std::shared_ptr<const StreamPool> pool_;  // null: everything on the caller's stream
+  std::vector<Event> events_;               // the fork's, then one per stream of the pool
+  std::optional<Graph> graph_;
+};
+
+class Sm90Device : public GpuDevice {
+ public:
+  Sm90Device(const Backend& backend, Gpu open, std::string name)
+      : GpuDevice(backend, std::move(open), std::move(name)), recorder_(gpu().device) {
+    auto pool = std::make_shared<StreamPool>();
+    for (std::size_t i = 0; i < kPoolStreams; ++i) pool->emplace_back(gpu().device);
+    pool_ = std::move(pool);
+    const DeviceProperties& device = gpu().device.properties();
+    machine_.limits = {
+        .sm_count = device.sm_count,
+        .shared_bytes_per_block = static_cast<std::int64_t>(device.shared_bytes_per_block_max),
+        .shared_bytes_per_sm = static_cast<std::int64_t>(device.shared_bytes_per_sm)};
+  }
+
+  const Machine& machine() const override { return machine_; }
+
+  backend::Ceilings measure_ceilings(double seconds) const override {
+    const GpuCeilings ceilings =
+        sm90::measure_ceilings(gpu().device, gpu().compiler, gpu().cache, seconds);
+    return {.rates = machine_rates(ceilings),
+            .text = fmt::format("(measured): read {:.0f} GB/s, fp16 {:.0f} TFLOP/s, bf16 {:.0f}",
+                                ceilings.read_gb_per_s, ceilings.fp16_gop_per_s / 1e3,
+                                ceilings.bf16_gop_per_s / 1e3),
+            .values = {{"read_gb_per_s", ceilings.read_gb_per_s},
+                       {"fp16_gop_per_s", ceilings.fp16_gop_per_s},
+                       {"bf16_gop_per_s", ceilings.bf16_gop_per_s}}};
+  }
+
+  std::shared_ptr<backend::Weights> pack(const WeightMatrices& matrices) const override {
+    auto weights = std::make_shared<GpuWeights>();
+    weights->tiles = tiles_for(matrices);
+    std::vector<std::uint8_t> packed(weights->tiles.bytes());
+    pack_weights(matrices, packed);
+    weights->buffer = DeviceBuffer(gpu().device, packed.size());
+    weights->buffer.copy_in(bytes_of(packed));
+    return weights;
+  }
+
+  std::shared_ptr<backend::Weights> duplicate(const backend::Weights& weights) const override {
+    const auto& from = static_cast<const GpuWeights&>(weights);
+    auto copy = std::make_shared<GpuWeights>();
+    copy->tiles = from.tiles;
+    copy->buffer = DeviceBuffer(gpu().device, from.buffer.bytes());
+    copy->buffer.enqueue_copy_from(recorder_, from.buffer);
+    recorder_.synchronize();
+    return copy;
+  }
+
+  std::string why_not_weights(const backend::Weights& weights,
+                              Activations activations) const override {
+    return why_not_operand(static_cast<const GpuWeights&>(weights).tiles, activations);
+  }
+
+  std::size_t activation_alignment(Activations activations) const override {
+    return sm90::activation_alignment(activations);
+  }
+  bool takes_device_counts() const override { return true; }
+
+  std::shared_ptr<backend::Plan> plan(const Problem& problem, std::string_view variant,
+                                      std::int64_t tokens_max) const override {
+    auto plan = std::make_shared<GpuPlan>();
+    plan->knobs = variant_from_name(variant);
+    plan->gemm = make_plan(plan->knobs.knobs, {problem, tokens_max, machine_.limits});
+    plan->workspace_bytes = plan->gemm.workspace.bytes;
+    KernelMaker maker(gpu(), *plan);
+    if (plan->gemm.images) maker.add(*plan->gemm.images);
+    for (const GemmLaunch& launch : plan->gemm.launches) maker.add(launch);
+    plan->kernel_launch_count = plan->knobs.graph ? 0 : launch_count(plan->gemm);
+    plan->graph_launch_count = plan->knobs.graph ? 1 : 0;
+    return plan;
+  }
+
+  std::unique_ptr<backend::Call> bind(std::shared_ptr<const backend::Plan> plan,
+                                      const Operands& operands,
+                                      const backend::Buffer& workspace) const override {
+    return std::make_unique<GpuCall>(gpu().device, recorder_, pool_,
+                                     std::static_pointer_cast<const GpuPlan>(std::move(plan)),
+                                     operands, static_cast<std::uint8_t*>(workspace.data()));
+  }
+
+ private:
+  Machine machine_;
+  Stream recorder_;  // for recording graphs
+  std::shared_ptr<const StreamPool> pool_;
+};
+
+}  // namespace
+
+std::unique_ptr<backend::Device> open_device(const Backend& backend, Gpu gpu, std::string name) {
+  return std::make_unique<Sm90Device>(backend, std::move(gpu), std::move(name));
+}
+
+}  // namespace thresher::gpu::sm90

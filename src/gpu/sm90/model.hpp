@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The model of time of Hopper's kernels: tiles with their padding and decoding, waves of them over
+// the SMs, the bytes of the prologue and of the passes, launches. Stages and roles are outside it.
+// The engine chooses by it, and the sharks forecast with it. No clock.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "gpu/sm90/plan_extents.hpp"
+#include "gpu/sm90/variant.hpp"
+
+namespace thresher::gpu::sm90 {
+
+// The groups of a launch in tiles of one shape, and what these take of an SM's time.
+//
+// What a k tile takes depends on its rows and width: decoding the weights, whatever the width, and
+// multiplying; with few rows, fetching images from the L2. Whole tiles are dealt out in turn, and
+// the fullest block decides; equal stretches of all work are fuller, but parts of tiles have to be
+// added up. The numbers were fitted to an H200.
+class Tiling {
+ public:
+  Tiling(std::span<const Group> groups, GemmKind kind, const GemmConfig& config,
+         const SmLimits& limits);
+
+  // Nanoseconds of each block's work.
+  std::vector<double> block_ns() const;
+  // Until the last block is done, if nothing runs beside it.
+  double span_ns() const;
+
+  std::int64_t tile_count() const { return tile_count_; }
+
+ private:
+  struct Lot {
+    TokenTiles tiles;
+    std::int64_t row_tiles = 0;
+    std::int64_t k_tiles = 0;
+  };
+
+  double tile_ns(std::int64_t k_tiles, int width) const;
+  std::vector<double> in_turn_ns() const;
+  double mean_ns() const;
+  double parts_ns() const;
+  std::int64_t piece_count() const { return tile_count_ * config_.split_k; }
+
+  GemmKind kind_;
+  GemmConfig config_;
+  int rows_;  // of weights that a tile multiplies
+  std::int64_t sms_;
+  std::vector<Lot> lots_;
+  std::int64_t tile_count_ = 0;
+};
+
+// `variant` must support `problem` on `machine`.
+ModelledRun modelled_run(const Problem& problem, const Variant& variant, const Machine& machine);
+
+}  // namespace thresher::gpu::sm90
