@@ -45,7 +45,7 @@ MAKERS = {"commands": commands, "suites": suites,
 
 
 def cells_of(table):
-    return [line.strip("| ").split(" | ") for line in table.splitlines()]
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
 
 
 def table_of(program, what, old):
