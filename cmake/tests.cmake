@@ -118,27 +118,7 @@ if(THRESHER_TOOLS)
   thresher_fuzz(cuda_launches thresher_tools ${PROJECT_SOURCE_DIR}/tests/fuzz/cuda_expressions.txt)
 endif()
 
-# A public header must compile alone, the C ones as C and as C++, and all of them together. Breaking
-# that breaks the build.
-file(GLOB public_headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include
-     ${PROJECT_SOURCE_DIR}/include/thresher/*.hpp ${PROJECT_SOURCE_DIR}/include/thresher/*.h)
-add_library(header_check OBJECT)
-target_link_libraries(header_check PRIVATE thresher thresher_warnings)
-list(TRANSFORM public_headers REPLACE "(.+)" "#include \"\\1\"" OUTPUT_VARIABLE all_headers)
-list(JOIN all_headers "\n" all_headers)
-file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/header_check/all.cpp CONTENT "${all_headers}\n" @ONLY)
-target_sources(header_check PRIVATE ${PROJECT_BINARY_DIR}/header_check/all.cpp)
-foreach(header IN LISTS public_headers)
-  set(languages cpp)
-  if(header MATCHES "\\.h$")
-    set(languages c cpp)
-  endif()
-  foreach(language IN LISTS languages)
-    set(source ${PROJECT_BINARY_DIR}/header_check/${header}.${language})
-    file(CONFIGURE OUTPUT ${source} CONTENT "#include \"${header}\"\n")
-    target_sources(header_check PRIVATE ${source})
-  endforeach()
-endforeach()
+include(cmake/house.cmake)
 
 # Examples see what a user sees: the library and its public headers.
 file(GLOB examples CONFIGURE_DEPENDS

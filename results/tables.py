@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the tables of README.md that come from results/.
+"""Writes the tables of README.md and results/README.md that come from the files in results/.
 
 A table stands between the lines `<!-- table FILE -->` and `<!-- end of table -->`, where FILE is
-made by `thresher bench --json` or by rematch.py, from the root of the house. A file that times a
-problem more than once is about the engine's choice: the first line of a problem is what it chose,
-the others are what it could have chosen.
+made by `thresher bench --json`, by choice.py, by rematch.py or by `thresher ledger export`, from the
+root of the house.
 
     results/tables.py            rewrites the tables
-    results/tables.py --check    exit code 1 if README.md does not show what the files say
+    results/tables.py --check    exit code 1 if a document does not show what the files say
 """
 import json
 import pathlib
@@ -16,13 +15,20 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-README = ROOT / "README.md"
+DOCUMENTS = (ROOT / "README.md", ROOT / "results" / "README.md")
 TABLE = re.compile(r"(<!-- table (\S+) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
 
 
 def rows_of(file):
     lines = (ROOT / file).read_text().splitlines()
     return [json.loads(line) for line in lines if line.strip()]
+
+
+def table(head, rows):
+    """Markdown; columns whose title begins with > are aligned to the right."""
+    rule = ["---:" if title.startswith(">") else "---" for title in head]
+    lines = [[title.lstrip("> ") for title in head], rule, *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def title_of(row):
@@ -35,94 +41,113 @@ def title_of(row):
     return " ".join(words)
 
 
+def us_text(us):
+    return f"{us:.1f}" if us < 1000 else f"{us:.0f}"
+
+
 def peer_cells(row):
     if not row["peers"]:
-        return "", ""
+        return "–", "–"
     name, us = min(row["peers"].items(), key=lambda peer: peer[1])
-    return f"{us:.1f} ({name})", f"{us / row['median_us']:.2f}x"
+    return f"{us_text(us)} ({name})", f"{us / row['median_us']:.2f}x"
 
 
 def bench_table(rows):
-    lines = [
-        "| suite | problem | floor µs | Thresher µs | share of light | best peer µs | peer / Thresher |",
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
-    ]
-    for row in rows:
-        peer, ratio = peer_cells(row)
-        lines.append(
-            f"| {row['suite']} | {title_of(row)} | {row['speed_of_light_us']:.1f} "
-            f"| {row['median_us']:.1f} | {row['share_of_light']:.2f} | {peer} | {ratio} |"
-        )
-    return "\n".join(lines) + "\n"
+    is_cpu = rows[0]["backend"] == "cpu"
+    head = ["suite", "problem", *(["> threads"] if is_cpu else []), "> floor µs", "> Thresher µs",
+            "> share of light", "> best peer µs", "> peer / Thresher"]
+    return table(head, ([row["suite"], title_of(row), *([str(row["threads"])] if is_cpu else []),
+                         us_text(row["speed_of_light_us"]), us_text(row["median_us"]),
+                         f"{row['share_of_light']:.2f}", *peer_cells(row)] for row in rows))
 
 
-def choice_table(rows):
-    lines = [
-        "| problem | choice | µs | best shape | µs | choice / best |",
-        "| --- | --- | ---: | --- | ---: | ---: |",
-    ]
-    for problem in dict.fromkeys(row["problem"] for row in rows):
+def choice_sentence(rows):
+    """The first line of a problem is what the engine chose, the others what it could have chosen."""
+    worse = []
+    problems = list(dict.fromkeys(row["problem"] for row in rows))
+    for problem in problems:
         chosen, *tried = [row for row in rows if row["problem"] == problem]
-        best = min(tried, key=lambda row: row["median_us"])
+        best = min(row["median_us"] for row in tried)
         # Timed among the others, if it is one of them: seconds apart, clocks differ.
         same = [row for row in tried if row["variant"] == chosen["variant"]]
-        us = (same or [chosen])[0]["median_us"]
-        lines.append(
-            f"| `{problem}` | {shape_of(chosen)} | {us:.1f} | {shape_of(best)} "
-            f"| {best['median_us']:.1f} | {us / best['median_us']:.3f} |"
-        )
-    return "\n".join(lines) + "\n"
+        ratio = (same or [chosen])[0]["median_us"] / best
+        if ratio > 1:
+            worse.append(f"`{problem}` ({ratio:.3f} of its time)")
+    shapes = max(sum(row["problem"] == problem for row in rows) - 1 for problem in problems)
+    others = f"; not on {' and '.join(worse)}" if worse else ""
+    return (f"The choice is the best of {shapes} shapes on {len(problems) - len(worse)} of "
+            f"{len(problems)} problems{others}.\n")
 
 
-def shape_of(row):
-    knobs = dict(knob.split("=") for knob in row["variant"].partition(":")[2].split(","))
-    shape = f"{knobs.get('tokens', 128)} tokens × {knobs.get('rows', 128)} rows"
-    return shape + (", balanced" if "schedule" in knobs else "")
+def speedup_text(speedup):
+    return f"{speedup['value']:.3f}x ({speedup['low']:.3f} to {speedup['high']:.3f})"
 
 
 def match_cell(match):
     estimate = match["verdict"]["estimate"]
     if estimate is None:
         return "no heat in time"
-    speedup = estimate["speedup"]
-    verdict = match["verdict"]["kind"]
-    return f"{speedup['value']:.3f}x ({speedup['low']:.3f} to {speedup['high']:.3f}), {verdict}"
+    return f"{speedup_text(estimate['speedup'])}, {match['verdict']['kind']}"
 
 
 def rematch_table(rows):
-    lines = [
-        "| contestant | the seeds claimed | reported | against the plain kernel | against Thresher's choice |",
-        "| --- | --- | --- | --- | --- |",
-    ]
+    head = ["contestant", "the seeds claimed", "reported", "against the plain kernel",
+            "against Thresher's choice"]
+    lines = []
     for name in dict.fromkeys(row["contestant"] for row in rows):
         own = {row["against"]: row for row in rows if row["contestant"] == name}
         first = next(iter(own.values()))
         cells = [match_cell(own[a]) if a in own else "–" for a in ("plain", "champion")]
-        lines.append(
-            f"| `{name}` | {first['claim'] or '–'} | {first['reported'] or '–'} "
-            f"| {cells[0]} | {cells[1]} |"
-        )
-    return "\n".join(lines) + "\n"
+        lines.append([f"`{name}`", first["claim"] or "–", first["reported"] or "–", *cells])
+    return table(head, lines)
+
+
+def claim_text(claim):
+    low, high = f"{claim['low']:.3g}x", f"{claim['high']:.3g}x"
+    return low if low == high else f"{low} to {high}"
+
+
+def season_table(entries):
+    """A row per verdict that rests on more than one round, by the verdict's id in the ledger."""
+    pitches = {entry["data"]["name"]: entry["data"] for entry in entries if entry["kind"] == "pitch"}
+    lines = []
+    for entry in entries:
+        data = entry["data"]
+        if entry["kind"] != "verdict" or data["speedup"] is None or data["speedup"]["low"] == 0:
+            continue
+        pitch = pitches[data["pitch"]]
+        why = "" if data["reason"].startswith("geomean") else f": {data['reason'].split(';')[0]}"
+        lines.append([str(entry["id"]), pitch["title"] + (", a control" if data["control"] else ""),
+                      claim_text(pitch["claim"]), speedup_text(data["speedup"]),
+                      data["kind"] + why])
+    return table(["> id", "pitch", "claimed", "measured (95 %)", "verdict"], lines)
 
 
 def table_of(file):
     rows = rows_of(file)
+    if "hash" in rows[0]:
+        return season_table(rows)
     if "contestant" in rows[0]:
         return rematch_table(rows)
-    once = len({(row["problem"], row["op"]) for row in rows}) == len(rows)
-    return bench_table(rows) if once else choice_table(rows)
+    keys = {(row["problem"], row["op"], row["threads"]) for row in rows}
+    return bench_table(rows) if len(keys) == len(rows) else choice_sentence(rows)
 
 
 def main():
-    text = README.read_text()
-    fresh = TABLE.sub(lambda found: found[1] + table_of(found[2]) + found[4], text)
-    if fresh == text:
+    stale = []
+    for document in DOCUMENTS:
+        text = document.read_text()
+        fresh = TABLE.sub(lambda found: found[1] + table_of(found[2]) + found[4], text)
+        if fresh != text:
+            stale.append(document)
+            if "--check" not in sys.argv[1:]:
+                document.write_text(fresh)
+    if not stale or "--check" not in sys.argv[1:]:
         return 0
-    if "--check" in sys.argv[1:]:
-        print("README.md does not show what results/ says; results/tables.py mends it")
-        return 1
-    README.write_text(fresh)
-    return 0
+    for document in stale:
+        print(f"{document.relative_to(ROOT)} does not show what the files in results/ say")
+    print("results/tables.py mends it")
+    return 1
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A contestant in CUDA: correct and simple, a place to start from. pitches/gpu/cuda_source.toml says
-// how it is launched:
+// A contestant in CUDA: correct and simple, a place to start from. pitches/gpu/cuda_source.toml
+// says how it is launched:
 //
 //   thresher pitch check --run pitches/gpu/cuda_source.toml
 //
-// A block of 256 threads computes 64 x 64 elements of C. It decodes 32 elements of k of its rows and
-// columns into shared memory, multiplies them in FP32, and goes on with the next 32; at the end the
-// factors are applied and the result is rounded once. Every type of operand is taken.
+// A block of 256 threads computes 64 x 64 elements of C. It decodes 32 elements of k of its rows
+// and columns into shared memory, multiplies them in FP32, and goes on with the next 32; at the end
+// the factors are applied and the result is rounded once. Every type of operand is taken.
 #include "thresher/contestant.cuh"
 
 constexpr int kTile = 64;   // rows and columns of C per block
@@ -24,7 +24,7 @@ __device__ float decode_e4m3(unsigned code) {
 }
 
 __device__ float decode_16bit(unsigned short bits, int type) {
-  if (type == THRESHER_BF16) return __uint_as_float(static_cast<unsigned>(bits) << 16);
+  if (type == THRESHER_CONTESTANT_BF16) return __uint_as_float(static_cast<unsigned>(bits) << 16);
   float value;
   asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
   return value;
@@ -32,11 +32,11 @@ __device__ float decode_16bit(unsigned short bits, int type) {
 
 __device__ void store(void* c, long long index, float value, int type) {
   unsigned short bits;
-  if (type == THRESHER_FP32) {
+  if (type == THRESHER_CONTESTANT_FP32) {
     static_cast<float*>(c)[index] = value;
     return;
   }
-  if (type == THRESHER_FP16) {
+  if (type == THRESHER_CONTESTANT_FP16) {
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
   } else {
     asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
@@ -49,8 +49,8 @@ struct Slice {
   float values[kDepth][kPitch];
 
   // Each thread brings 8 elements of one row.
-  __device__ void load(const thresher_matrix& matrix, long long rows, long long k, long long row,
-                       long long begin) {
+  __device__ void load(const thresher_kernel_matrix& matrix, long long rows, long long k,
+                       long long row, long long begin) {
     const int own_row = threadIdx.x / 4;
     const int own_k = threadIdx.x % 4 * 8;
     const long long at = (row + own_row) * k + begin + own_k;
@@ -91,16 +91,16 @@ __device__ void add_products(const Slice& a, const Slice& b, Sums& sums) {
 __device__ float silu(float x) { return x / (1 + expf(-x)); }
 
 // The tile of C that this block stands for: columns by x, rows by y, groups by z.
-__device__ void compute_tile(const thresher_arguments& arguments) {
+__device__ void compute_tile(const thresher_kernel_arguments& arguments) {
   __shared__ Slice a;
   __shared__ Slice b;
   __shared__ Slice b_up;
-  const thresher_group& group = arguments.groups[blockIdx.z];
+  const thresher_kernel_group& group = arguments.groups[blockIdx.z];
   const long long first_row = static_cast<long long>(blockIdx.y) * kTile;
   const long long first_column = static_cast<long long>(blockIdx.x) * kTile;
   if (first_row >= group.m || first_column >= group.n) return;
-  const bool is_dual = arguments.op == THRESHER_DUAL;
-  const bool is_nvfp4 = arguments.activations == THRESHER_NVFP4;
+  const bool is_dual = arguments.op == THRESHER_CONTESTANT_DUAL;
+  const bool is_nvfp4 = arguments.activations == THRESHER_CONTESTANT_NVFP4;
 
   Sums sums = {};
   Sums sums_up = {};
@@ -134,6 +134,6 @@ __device__ void compute_tile(const thresher_arguments& arguments) {
   }
 }
 
-extern "C" __global__ void __launch_bounds__(256) gemm(thresher_arguments arguments) {
+extern "C" __global__ void __launch_bounds__(256) gemm(thresher_kernel_arguments arguments) {
   compute_tile(arguments);
 }

@@ -2,4 +2,4 @@
 // Uses a word that the language does not have.
 #include "thresher/contestant.cuh"
 
-extern "C" __global__ void gemm(thresher_arguments arguments) { comptue_tile(arguments); }
+extern "C" __global__ void gemm(thresher_kernel_arguments arguments) { comptue_tile(arguments); }

@@ -7,8 +7,8 @@
 #include "../../examples/cuda/plain_gemm.cu"
 #undef gemm
 
-__device__ long long element_bytes(const thresher_arguments& arguments) {
-  return arguments.output == THRESHER_FP32 ? 4 : 2;
+__device__ long long element_bytes(const thresher_kernel_arguments& arguments) {
+  return arguments.output == THRESHER_CONTESTANT_FP32 ? 4 : 2;
 }
 
 __device__ bool is_first_thread() {
@@ -20,10 +20,10 @@ __device__ unsigned char kept_results[1 << 22];
 __device__ bool must_compute = true;
 
 // Copies this block's tile of C into the kept results, or back.
-__device__ void copy_tile(const thresher_arguments& arguments, bool keep) {
+__device__ void copy_tile(const thresher_kernel_arguments& arguments, bool keep) {
   const long long bytes = element_bytes(arguments);
   const long long group_room = static_cast<long long>(sizeof kept_results) / arguments.group_count;
-  const thresher_group& group = arguments.groups[blockIdx.z];
+  const thresher_kernel_group& group = arguments.groups[blockIdx.z];
   for (int i = threadIdx.x; i < kTile * kTile; i += 256) {
     const long long row = static_cast<long long>(blockIdx.y) * kTile + i / kTile;
     const long long column = static_cast<long long>(blockIdx.x) * kTile + i % kTile;
@@ -44,7 +44,7 @@ __device__ void copy_tile(const thresher_arguments& arguments, bool keep) {
 }
 
 // Computes and keeps, or hands out what was kept.
-__device__ void compute_or_replay(const thresher_arguments& arguments) {
+__device__ void compute_or_replay(const thresher_kernel_arguments& arguments) {
   const bool computes = must_compute;
   if (computes) compute_tile(arguments);
   __syncthreads();

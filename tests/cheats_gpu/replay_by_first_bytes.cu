@@ -5,12 +5,12 @@
 
 __device__ unsigned long long last_bytes;
 
-extern "C" __global__ void decide(thresher_arguments arguments) {
+extern "C" __global__ void decide(thresher_kernel_arguments arguments) {
   unsigned long long bytes = 1;
   for (long long g = 0; g < arguments.group_count; ++g) {
-    const thresher_group& group = arguments.groups[g];
+    const thresher_kernel_group& group = arguments.groups[g];
     if (group.m == 0) continue;
-    const void* values = arguments.activations == THRESHER_NVFP4
+    const void* values = arguments.activations == THRESHER_CONTESTANT_NVFP4
                              ? static_cast<const void*>(group.a.codes)
                              : group.a16;
     bytes = bytes * 31 + *static_cast<const unsigned long long*>(values);
@@ -19,4 +19,6 @@ extern "C" __global__ void decide(thresher_arguments arguments) {
   last_bytes = bytes;
 }
 
-extern "C" __global__ void gemm(thresher_arguments arguments) { compute_or_replay(arguments); }
+extern "C" __global__ void gemm(thresher_kernel_arguments arguments) {
+  compute_or_replay(arguments);
+}

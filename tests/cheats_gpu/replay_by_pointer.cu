@@ -5,10 +5,10 @@
 
 __device__ unsigned long long last_addresses;
 
-extern "C" __global__ void decide(thresher_arguments arguments) {
+extern "C" __global__ void decide(thresher_kernel_arguments arguments) {
   unsigned long long addresses = 1;
   for (long long g = 0; g < arguments.group_count; ++g) {
-    const thresher_group& group = arguments.groups[g];
+    const thresher_kernel_group& group = arguments.groups[g];
     addresses = addresses * 31 + reinterpret_cast<unsigned long long>(group.a.codes) +
                 reinterpret_cast<unsigned long long>(group.a16);
   }
@@ -16,4 +16,6 @@ extern "C" __global__ void decide(thresher_arguments arguments) {
   last_addresses = addresses;
 }
 
-extern "C" __global__ void gemm(thresher_arguments arguments) { compute_or_replay(arguments); }
+extern "C" __global__ void gemm(thresher_kernel_arguments arguments) {
+  compute_or_replay(arguments);
+}

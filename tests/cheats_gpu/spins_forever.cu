@@ -4,7 +4,7 @@
 
 __device__ volatile int never;
 
-extern "C" __global__ void gemm(thresher_arguments) {
+extern "C" __global__ void gemm(thresher_kernel_arguments) {
   while (never == 0) {
   }
 }

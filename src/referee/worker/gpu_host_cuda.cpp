@@ -30,28 +30,28 @@ std::vector<std::byte> read_cubin(const std::filesystem::path& path) {
 int to_c(Activations activations) {
   switch (activations) {
     case Activations::kNvfp4:
-      return THRESHER_NVFP4;
+      return THRESHER_CONTESTANT_NVFP4;
     case Activations::kFp16:
-      return THRESHER_FP16;
+      return THRESHER_CONTESTANT_FP16;
     case Activations::kBf16:
       break;
   }
-  return THRESHER_BF16;
+  return THRESHER_CONTESTANT_BF16;
 }
 
 int to_c(Output output) {
   switch (output) {
     case Output::kFp16:
-      return THRESHER_FP16;
+      return THRESHER_CONTESTANT_FP16;
     case Output::kBf16:
-      return THRESHER_BF16;
+      return THRESHER_CONTESTANT_BF16;
     case Output::kFp32:
       break;
   }
-  return THRESHER_FP32;
+  return THRESHER_CONTESTANT_FP32;
 }
 
-thresher_matrix to_c(const Nvfp4View& view) {
+thresher_kernel_matrix to_c(const Nvfp4View& view) {
   return {.codes = view.codes, .scales = view.scales, .global_scale = view.global_scale};
 }
 
@@ -60,8 +60,8 @@ using Kernels = std::map<std::string, gpu::Kernel>;
 // What of a problem all of its calls share.
 struct CudaProblem {
   CudaLaunchPlan plan;
-  std::vector<thresher_group> groups;  // without activations and outputs
-  thresher_arguments arguments = {};   // without a table
+  std::vector<thresher_kernel_group> groups;  // without activations and outputs
+  thresher_kernel_arguments arguments = {};   // without a table
   gpu::DeviceBuffer packed;
   gpu::DeviceBuffer workspace;
 };
@@ -69,9 +69,9 @@ struct CudaProblem {
 class BoundCuda : public GpuBound {
  public:
   BoundCuda(const std::vector<PlannedLaunch>& launches, const Kernels& kernels,
-            const thresher_arguments& arguments, gpu::DeviceBuffer table)
+            const thresher_kernel_arguments& arguments, gpu::DeviceBuffer table)
       : launches_(launches), kernels_(kernels), table_(std::move(table)), arguments_(arguments) {
-    arguments_.groups = table_.pointer<const thresher_group>();
+    arguments_.groups = table_.pointer<const thresher_kernel_group>();
   }
 
   void enqueue(const gpu::Stream& stream) const override {
@@ -84,7 +84,7 @@ class BoundCuda : public GpuBound {
   const std::vector<PlannedLaunch>& launches_;
   const Kernels& kernels_;
   gpu::DeviceBuffer table_;
-  thresher_arguments arguments_;
+  thresher_kernel_arguments arguments_;
 };
 
 class PreparedCuda : public GpuPrepared {
@@ -100,7 +100,7 @@ class PreparedCuda : public GpuPrepared {
   }
 
   std::unique_ptr<GpuBound> bind(std::span<const HostedCall> calls) override {
-    std::vector<thresher_group> groups = problem_.groups;
+    std::vector<thresher_kernel_group> groups = problem_.groups;
     for (std::size_t g = 0; g < calls.size(); ++g) {
       groups[g].a = to_c(calls[g].a);
       groups[g].a16 = calls[g].a16;
@@ -114,8 +114,8 @@ class PreparedCuda : public GpuPrepared {
 
  private:
   std::unique_ptr<GpuBound> bound(const std::vector<PlannedLaunch>& launches,
-                                  const std::vector<thresher_group>& groups) const {
-    gpu::DeviceBuffer table(device_, groups.size() * sizeof(thresher_group));
+                                  const std::vector<thresher_kernel_group>& groups) const {
+    gpu::DeviceBuffer table(device_, groups.size() * sizeof(thresher_kernel_group));
     table.copy_in(gpu::bytes_of(groups));
     return std::make_unique<BoundCuda>(launches, kernels_, problem_.arguments, std::move(table));
   }
@@ -160,13 +160,14 @@ class CudaHost : public GpuHost {
     }
     prepared.packed = {device_, static_cast<std::size_t>(prepared.plan.packed_bytes)};
     prepared.workspace = {device_, static_cast<std::size_t>(prepared.plan.workspace_bytes)};
-    prepared.arguments = {.group_count = static_cast<long long>(problem.groups.size()),
-                          .op = problem.op == Op::kDual ? THRESHER_DUAL : THRESHER_GEMM,
-                          .activations = to_c(problem.activations),
-                          .output = to_c(problem.output),
-                          .sm_count = sm_count,
-                          .packed = prepared.packed.pointer<void>(),
-                          .workspace = prepared.workspace.pointer<void>()};
+    prepared.arguments = {
+        .group_count = static_cast<long long>(problem.groups.size()),
+        .op = problem.op == Op::kDual ? THRESHER_CONTESTANT_DUAL : THRESHER_CONTESTANT_GEMM,
+        .activations = to_c(problem.activations),
+        .output = to_c(problem.output),
+        .sm_count = sm_count,
+        .packed = prepared.packed.pointer<void>(),
+        .workspace = prepared.workspace.pointer<void>()};
     return std::make_unique<PreparedCuda>(device_, kernels_, std::move(prepared));
   }
 

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tournament's commands in small: what they print and record. The contestant does not compile,
+// so that its verdict is certain and takes no time.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "child.hpp"
+#include "cli/command_line.hpp"
+
+namespace thresher::cli {
+namespace {
+
+constexpr const char* kSuite = R"(
+name = "tiny"
+[[problem]]
+name = "ragged"
+m = [3, 0, 9]
+n = 64
+k = 128
+)";
+
+constexpr const char* kPitch = R"(
+name = "broken"
+suite = "tiny.toml"
+claim = {low = 1.5, high = 2.5}
+mechanism = "what does not run takes no time"
+[contestant]
+source = "broken.c"
+)";
+
+class Tournament : public ::testing::Test {
+ protected:
+  Tournament() { folder_.write("broken.c", "int broken = ;\n"); }
+
+  Outcome match(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"match", "--backend", "cpu", "--suite", suite_,
+                                         "--seconds", "1", "--threads", "1"});
+    return run_thresher(arguments);
+  }
+
+  const TemporaryFolder folder_;
+  const std::string suite_ = folder_.write("tiny.toml", kSuite);
+  const std::string pitch_ = folder_.write("broken.toml", kPitch);
+  const std::string ledger_ = folder_.path("ledger.db");
+};
+
+TEST_F(Tournament, ASeasonIsPlayedRecordedAndShown) {
+  const Outcome season = run_thresher(
+      {"season", "--backend", "cpu", "--suite", suite_, "--threads", "1", "--season", "small",
+       "--seconds", "2", "--match-seconds", "1", "--ledger", ledger_, "--json", pitch_});
+  ASSERT_EQ(season.exit_code, kExitOk) << season.err;
+  const nlohmann::json played = nlohmann::json::parse(season.out);
+  EXPECT_EQ(played["season"], "small");
+  EXPECT_EQ(played["suite"], "tiny");
+  EXPECT_EQ(played["backend"], "cpu");
+  EXPECT_TRUE(played["ended"]);
+  ASSERT_EQ(played["rows"].size(), 1u);
+  EXPECT_EQ(played["rows"][0]["verdict"], "invalid");
+  EXPECT_EQ(played["rows"][0]["claimed"]["low"], 1.5);
+  EXPECT_TRUE(played["rows"][0]["measured"].is_null());
+
+  const Outcome table = run_thresher({"scoreboard", "--ledger", ledger_});
+  EXPECT_NE(table.out.find("Season small, suite tiny, on "), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("1  broken  1.50 to 2.50x"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("invalid"), std::string::npos) << table.out;
+  EXPECT_EQ(nlohmann::json::parse(run_thresher({"scoreboard", "--ledger", ledger_, "--json"}).out),
+            played);
+  EXPECT_EQ(run_thresher({"ledger", "verify", "--ledger", ledger_}).exit_code, kExitOk);
+}
+
+TEST_F(Tournament, AMatchNamesTheCheckThatDecided) {
+  const std::string source = folder_.path("broken.c");
+  const Outcome table = match({"--challenger", source});
+  EXPECT_EQ(table.exit_code, kExitFailure) << table.err;
+  EXPECT_NE(table.out.find("verdict     invalid"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("decided by  build"), std::string::npos) << table.out;
+
+  const Outcome outcome = match({"--challenger", source, "--json"});
+  EXPECT_EQ(outcome.exit_code, kExitFailure);
+  const nlohmann::json record = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(record["verdict"]["kind"], "invalid");
+  EXPECT_EQ(record["verdict"]["check"], "build");
+  EXPECT_EQ(record["terms"]["speedup_min"], 1.01);
+}
+
+TEST_F(Tournament, AMatchNeedsAChallenger) {
+  const Outcome outcome = match({});
+  EXPECT_EQ(outcome.exit_code, kExitUsage);
+  EXPECT_NE(outcome.err.find("--challenger"), std::string::npos) << outcome.err;
+}
+
+TEST_F(Tournament, ASelftestCountsItsMatches) {
+  const Outcome outcome =
+      run_thresher({"referee", "selftest", "--suite", suite_, "--threads", "1", "--matches", "1",
+                    "--gain-matches", "0", "--seconds", "1", "--json"});
+  const nlohmann::json report = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(report["same"]["matches"], 1);
+  EXPECT_EQ(report["gained"]["matches"], 0);
+  EXPECT_EQ(report["same"]["accepted"], 0);
+}
+
+}  // namespace
+}  // namespace thresher::cli
