@@ -36,11 +36,11 @@ std::string text_of(const nlohmann::json& data, const char* name) {
 }
 
 // Where the last season played here on this backend stands.
-ConstraintContext context_of(const Ledger& ledger, Backend backend) {
+ConstraintContext context_of(const Ledger& ledger, const Backend& backend) {
   ConstraintContext context{.device = backend.device_name()};
   for (const LedgerEntry& entry : ledger.entries({}, "season")) {
     if (entry.source != "measured") continue;
-    if (text_of(entry.data, "backend") != to_string(backend)) continue;
+    if (text_of(entry.data, "backend") != backend.name) continue;
     context.season = entry.season;
     context.suite = text_of(entry.data, "suite");
     context.champion_hash = text_of(entry.data, "champion_hash");
@@ -57,7 +57,7 @@ bool speaks_of(const Constraint& constraint, const std::string& backend) {
   return backend.empty() || constraint.backend.empty() || constraint.backend.starts_with(backend);
 }
 
-Listing list_all(const ConstraintsOptions& options, Backend backend) {
+Listing list_all(const ConstraintsOptions& options, const Backend& backend) {
   Listing listing{builtin_constraints(), {.device = backend.device_name()}};
   if (!options.ledger_named && !std::filesystem::exists(options.ledger)) return listing;
   const Ledger ledger = open_existing_ledger(options.ledger);

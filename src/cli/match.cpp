@@ -25,18 +25,18 @@ struct MatchArguments {
   std::string backend;
   std::string suite;
   std::vector<std::string> terms;
-  thresher::MatchOptions options;
+  MatchOptions options;
   bool warm = false;
   bool json = false;
 };
 
 constexpr const char* kEnginesChoice = "default";
 
-thresher::Contestant variant_contestant(const std::string& name, Backend backend) {
+Contestant variant_contestant(const std::string& name, const Backend& backend) {
   if (name == kEnginesChoice) {
-    return {.kind = ContestantKind::kVariant, .name = name, .backend = backend};
+    return {.kind = ContestantKind::kVariant, .name = name, .backend = std::string(backend.name)};
   }
-  return {.kind = ContestantKind::kVariant, .name = name, .variant = name, .backend = backend};
+  return variant_named(name);
 }
 
 // A name with one of these endings is a file, everything else a variant.
@@ -46,7 +46,7 @@ bool is_file(const std::string& argument) {
          ending == ".cu";
 }
 
-thresher::Contestant contestant_from(const std::string& argument, Backend backend) {
+Contestant contestant_from(const std::string& argument, const Backend& backend) {
   if (!is_file(argument)) return variant_contestant(argument, backend);
   const std::filesystem::path path = argument;
   if (!std::filesystem::exists(path)) {
@@ -62,11 +62,11 @@ thresher::Contestant contestant_from(const std::string& argument, Backend backen
           .name = path.stem().string(),
           .source = path.filename(),
           .folder = std::filesystem::absolute(path).parent_path(),
-          .backend = backend};
+          .backend = std::string(backend.name)};
 }
 
 // That of the variants named, unless --backend says.
-Backend backend_from(const MatchArguments& arguments) {
+const Backend& backend_from(const MatchArguments& arguments) {
   std::vector<std::string> variants;
   for (const std::string& argument : {arguments.champion, arguments.challenger}) {
     const bool is_variant = !argument.empty() && argument != kEnginesChoice && !is_file(argument);
@@ -76,7 +76,7 @@ Backend backend_from(const MatchArguments& arguments) {
   return resolve_backend(arguments.backend, variants);
 }
 
-thresher::Contestant challenger_from(const MatchArguments& arguments, Backend backend) {
+Contestant challenger_from(const MatchArguments& arguments, const Backend& backend) {
   if (arguments.command.empty() == arguments.challenger.empty()) {
     throw UsageError("name one challenger: --challenger VARIANT or FILE, or a command after --");
   }
@@ -85,7 +85,7 @@ thresher::Contestant challenger_from(const MatchArguments& arguments, Backend ba
           .name = std::filesystem::path(arguments.command.front()).filename().string(),
           .command = arguments.command,
           .folder = std::filesystem::current_path(),
-          .backend = backend};
+          .backend = std::string(backend.name)};
 }
 
 // "speedup=1.02", "regression=0.05" and so on.
@@ -109,8 +109,8 @@ DealTerms terms_from(const std::vector<std::string>& assignments) {
 }
 
 int run_match(const MatchArguments& arguments) {
-  const Backend backend = backend_from(arguments);
-  thresher::Match match{.champion = contestant_from(arguments.champion, backend),
+  const Backend& backend = backend_from(arguments);
+  Match match{.champion = contestant_from(arguments.champion, backend),
                         .challenger = challenger_from(arguments, backend),
                         .suite = load_named_suite(arguments.suite),
                         .terms = terms_from(arguments.terms),
@@ -134,7 +134,7 @@ int run_match(const MatchArguments& arguments) {
 
 Command add_match(CLI::App& app) {
   const auto arguments = std::make_shared<MatchArguments>();
-  thresher::MatchOptions& options = arguments->options;
+  MatchOptions& options = arguments->options;
   CLI::App* command = app.add_subcommand(
       "match", "Judge a challenger against a champion; exit code 0 if it is accepted");
   command->add_option("--champion", arguments->champion, "Variant, .c, .cpp or .so file")

@@ -15,9 +15,8 @@
 #include "cli/progress.hpp"
 #include "cli/table.hpp"
 #include "referee/match.hpp"
-#include "tank/any_variant.hpp"
 #include "tank/pitch/constraint.hpp"
-#include "tank/season/baseline.hpp"
+#include "tank/season/season.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -26,7 +25,7 @@ struct PitchOptions {
   std::vector<std::string> files;
   std::string backend;  // of the season that is asked about; empty: the pitch's own
   bool run = false;
-  thresher::MatchOptions match;
+  MatchOptions match;
   bool json = false;
 };
 
@@ -60,7 +59,7 @@ std::optional<Veto> veto_by_backend(const Pitch& pitch, const std::string& backe
 Verdict check_by_running(const Pitch& pitch, const Suite& suite, const PitchOptions& options) {
   resolve_backend(pitch.backend);  // the sentence that says what this machine lacks
   Progress progress(3);
-  thresher::MatchOptions match = options.match;
+  MatchOptions match = options.match;
   match.gpu = gpu_engine_options();
   match.progress = [&](const std::string& step) { progress.begin_step(step); };
   Verdict verdict = check_contestant(pitch.contestant, suite, match);
@@ -74,7 +73,7 @@ CheckedPitch check_file(const std::string& file, const PitchOptions& options) {
   if (!checked.faults.empty()) return checked;
   Pitch pitch = load_pitch(file);
   const Suite suite = load_suite(pitch.suite);
-  if (const std::optional<Backend> backend = engine_of(pitch.backend)) {
+  if (const Backend* backend = find_backend(pitch.backend)) {
     pitch.contestant = contestant_against(pitch, baseline(*backend));
   }
   checked.veto = veto_by_backend(pitch, options.backend);

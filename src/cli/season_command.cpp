@@ -21,22 +21,16 @@
 #include "cli/terminal.hpp"
 #include "cpu/features.hpp"
 #include "referee/statistics/json.hpp"
-#include "tank/any_variant.hpp"
-#include "tank/season/baseline.hpp"
 
 namespace thresher::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kPilotSeconds = 4;
-constexpr double kGpuPilotSeconds = 7;  // starting processes and packing take most of it
 constexpr double kPilotShare = 0.25;    // of a season's time
 constexpr std::size_t kLineWidth = 99;
 // What a season is played on when nobody says: milliseconds each on two cores, or what a GPU is
 // for.
-constexpr const char* kCpuSuite = "tank";
-constexpr const char* kGpuSuite = "tank_gpu";
 
 // One line on stderr that changes on a terminal; elsewhere a line now and then.
 class Ticker {
@@ -69,8 +63,8 @@ std::vector<fs::path> pitch_files(const fs::path& folder) {
 }
 
 // The pitches that ship with the project lie in its checkout: here, or above the binary.
-std::vector<fs::path> shipped_pitches(Backend backend) {
-  const fs::path folder = backend == Backend::kGpu ? "pitches/gpu" : "pitches";
+std::vector<fs::path> shipped_pitches(const Backend& backend) {
+  const fs::path folder = backend.pitch_folder;
   std::error_code error;
   std::vector<fs::path> places{fs::current_path(error)};
   for (fs::path place = fs::read_symlink("/proc/self/exe", error).parent_path();
@@ -123,8 +117,8 @@ void set_matches(SeasonRules& rules, const SeasonOptions& options) {
   rules.match.blocks_per_problem = 2;
   rules.match.analysis = {.heats_min = 4, .heats_max = 12};
   rules.pilot = rules.match;
-  rules.pilot.seconds_max = std::min(
-      rules.backend == Backend::kGpu ? kGpuPilotSeconds : kPilotSeconds, options.match_seconds);
+  rules.pilot.seconds_max =
+      std::min(backend_named(rules.backend).pilot_seconds, options.match_seconds);
   rules.pilot.blocks_per_problem = 1;
   rules.pilot.analysis = {.heats_min = 2, .heats_max = 2};
   rules.pilot_seconds_max = kPilotShare * options.seconds;
@@ -132,41 +126,39 @@ void set_matches(SeasonRules& rules, const SeasonOptions& options) {
 
 // What the season is about says where it is played: the pitches that were named, if they agree, or
 // the champion.
-Backend new_backend(const SeasonOptions& options, const std::vector<Pitch>& pitches) {
+const Backend& new_backend(const SeasonOptions& options, const std::vector<Pitch>& pitches) {
   if (!options.champion.empty()) return resolve_backend(options.backend, {options.champion});
   std::string word = options.backend;
   const bool agree = std::all_of(pitches.begin(), pitches.end(), [&](const Pitch& pitch) {
     return pitch.backend == pitches.front().backend;
   });
-  if (word.empty() && agree && !pitches.empty() && engine_of(pitches.front().backend)) {
+  if (word.empty() && agree && !pitches.empty() && find_backend(pitches.front().backend) != nullptr) {
     word = pitches.front().backend;
   }
   return resolve_backend(word);
 }
 
-Contestant starting_champion(const SeasonOptions& options, Backend backend) {
+Contestant starting_champion(const SeasonOptions& options, const Backend& backend) {
   if (options.champion.empty()) return baseline(backend);
   check_variant_names({options.champion});
-  return {.kind = ContestantKind::kVariant,
-          .name = options.champion,
-          .variant = options.champion,
-          .backend = backend};
+  return variant_named(options.champion);
 }
 
-std::string suite_argument(const SeasonOptions& options, Backend backend) {
+std::string suite_argument(const SeasonOptions& options, const Backend& backend) {
   if (!options.suite.empty()) return options.suite;
-  return backend == Backend::kGpu ? kGpuSuite : kCpuSuite;
+  return std::string(backend.season_suite);
 }
 
 void start_here(const SeasonOptions& options, SeasonSetup& setup) {
   SeasonRules& rules = setup.rules;
-  rules.backend = new_backend(options, setup.pitches);
-  const std::string suite = suite_argument(options, rules.backend);
+  const Backend& backend = new_backend(options, setup.pitches);
+  rules.backend = backend.name;
+  const std::string suite = suite_argument(options, backend);
   rules.suite = load_named_suite(suite);
   rules.rubric = rubric_by_name(options.rubric);
   rules.match.thread_count =
       options.thread_count > 0 ? options.thread_count : cpu::usable_core_count();
-  setup.champion = starting_champion(options, rules.backend);
+  setup.champion = starting_champion(options, backend);
   setup.seed = options.seed != 0 ? options.seed : std::random_device{}();
   setup.environment = {{"version", THRESHER_VERSION}, {"suite_argument", suite}};
   measure_device(setup);
@@ -180,7 +172,7 @@ void go_on(const SeasonOptions& options, const SeasonRecord& record, SeasonSetup
     throw UsageError(fmt::format("season '{}' is played on backend {}; leave --backend out",
                                  setup.rules.season, backend));
   }
-  setup.rules.backend = resolve_backend(backend);
+  setup.rules.backend = resolve_backend(backend).name;
   setup.rules.suite =
       load_named_suite(start.at("environment").value("suite_argument", start.at("suite")));
   setup.rules.rubric = start.at("rubric").get<Rubric>();
@@ -193,7 +185,8 @@ void go_on(const SeasonOptions& options, const SeasonRecord& record, SeasonSetup
 void add_season_options(CLI::App& command, SeasonOptions& options) {
   command.add_option("--votes", options.votes, "Ballots of people or agents, a .toml file each");
   command.add_option("--suite", options.suite, "Suite name or .toml file")
-      ->default_str(fmt::format("{}, on a GPU {}", kCpuSuite, kGpuSuite));
+      ->default_str(fmt::format("{}, on a GPU {}", backend_named("cpu").season_suite,
+                               backend_named("gpu").season_suite));
   add_backend_option(command, options.backend)
       ->default_str("that of the pitches named, else gpu where there is a usable one");
   command.add_option("--season", options.season, "Its name; one that is unfinished goes on")
@@ -231,9 +224,10 @@ SeasonSetup make_setup(const SeasonOptions& options, const Ledger& ledger) {
     }
     start_here(options, setup);
   }
-  setup.rules.device = device_name(setup.rules.backend);
+  const Backend& backend = backend_named(setup.rules.backend);
+  setup.rules.device = backend.device_name();
   if (record.pitches.empty() && options.pitches.empty()) {
-    setup.pitches = load_pitches(shipped_pitches(setup.rules.backend));
+    setup.pitches = load_pitches(shipped_pitches(backend));
   }
   for (const fs::path& file : options.votes) {
     for (Ballot& ballot : load_votes(file, setup.rules.rubric)) {

@@ -10,8 +10,6 @@
 namespace thresher::cli {
 
 // Fills in what is measured before the first round: rates, the champion's times, the environment.
-//
-
 void measure_device(SeasonSetup& setup);
 
 // Where the champion's time goes, one sentence per problem.

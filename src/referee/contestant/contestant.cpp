@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "digest/sha256.hpp"
+#include "engine/backends.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher {
@@ -36,12 +37,19 @@ const std::string& hash_of_this_program() {
 
 std::string_view to_string(ContestantKind kind) { return kWords[static_cast<std::size_t>(kind)]; }
 
-Backend backend_of(const Contestant& contestant) {
-  if (contestant.kind == ContestantKind::kCuda) return Backend::kGpu;
+const Backend& backend_of(const Contestant& contestant) {
+  if (contestant.kind == ContestantKind::kCuda) return backend_named("gpu");
   if (contestant.kind == ContestantKind::kVariant && !contestant.variant.empty()) {
     return backend_of_variant(contestant.variant);
   }
-  return contestant.backend;
+  return backend_named(contestant.backend);
+}
+
+Contestant variant_named(const std::string& variant) {
+  return {.kind = ContestantKind::kVariant,
+          .name = variant,
+          .variant = variant,
+          .backend = std::string(backend_of_variant(variant).name)};
 }
 
 std::string contestant_hash(const Contestant& contestant) {
@@ -71,7 +79,7 @@ std::string contestant_hash(const Contestant& contestant) {
       break;
   }
   // Left out for the CPU: ledgers hold hashes from before there was another backend.
-  if (backend_of(contestant) != Backend::kCpu) add(to_string(backend_of(contestant)));
+  if (backend_of(contestant).name != "cpu") add(backend_of(contestant).name);
   return sha256_hex(text);
 }
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gemm/backend.hpp"
+#include "backend/backend.hpp"
 #include "referee/contestant/cuda_launches.hpp"
 
 namespace thresher {
@@ -27,12 +27,15 @@ struct Contestant {
                                      // kCuda: a .cu
   std::vector<std::string> command;  // kCommand: program and arguments
   std::filesystem::path folder;      // relative paths of `source` and `command` start here
-  Backend backend = Backend::kCpu;   // where operands lie; backend_of() is what counts
+  std::string backend = "cpu";       // where operands lie; backend_of() is what counts
   CudaLaunches launches;             // kCuda
 };
 
 // A variant's name and a CUDA source say for themselves, everything else by its `backend`.
-Backend backend_of(const Contestant& contestant);
+const Backend& backend_of(const Contestant& contestant);
+
+// A variant of the engine, entered under its own name.
+Contestant variant_named(const std::string& variant);
 
 // Hash (hex) of what would run: the variant's name and our build, the source file and its launches,
 // or the command and the files it names. Changes whenever the contestant could behave differently.

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tank/any_variant.hpp"
+#include "engine/backends.hpp"
 
 namespace thresher {
 namespace {
@@ -18,9 +18,9 @@ constexpr double kCreditLostPerLevel = 0.1;
 double level(Level value) { return static_cast<double>(value); }  // low 0, medium 1, high 2
 
 int knobs_changed(const std::string& variant, const std::string& champion) {
-  const std::map<std::string, std::string> before = variant_knobs(champion);
+  const KnobValues before = backend_of_variant(champion).knobs_of(champion);
   int changed = 0;
-  for (const auto& [knob, value] : variant_knobs(variant)) {
+  for (const auto& [knob, value] : backend_of_variant(variant).knobs_of(variant)) {
     const auto found = before.find(knob);
     changed += int{found == before.end() || found->second != value};
   }
@@ -100,7 +100,9 @@ class Pragmatist {
   double workspace_mb(const std::string& variant) const {
     std::size_t bytes_max = 0;
     for (const Problem& problem : evidence_.suite.problems) {
-      bytes_max = std::max(bytes_max, variant_workspace_bytes(variant, problem, evidence_.machine));
+      const Backend& backend = backend_of_variant(variant);
+      if (!backend.supports(problem, variant, evidence_.machine).ok) continue;
+      bytes_max = std::max(bytes_max, backend.workspace_bytes(problem, variant, evidence_.machine));
     }
     return static_cast<double>(bytes_max) / 1e6;
   }
@@ -112,7 +114,7 @@ class Pragmatist {
 
 std::string first_refusal(const std::string& variant, const Suite& suite, const Machine& machine) {
   for (const Problem& problem : suite.problems) {
-    const Support support = variant_supports(variant, problem, machine);
+    const Support support = backend_of_variant(variant).supports(problem, variant, machine);
     if (!support.ok) return fmt::format("problem '{}': {}", problem.name, support.why_not);
   }
   return {};

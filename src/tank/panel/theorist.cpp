@@ -8,7 +8,7 @@
 #include <cmath>
 #include <optional>
 
-#include "tank/machine_model.hpp"
+#include "engine/backends.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher {
@@ -157,7 +157,9 @@ class Theorist {
   // Nothing for external code and for what cannot run here: that is for other sharks to say.
   std::optional<ModelledRun> model(const Contestant& contestant, const Problem& problem) const {
     if (contestant.kind != ContestantKind::kVariant || contestant.variant.empty()) return {};
-    return modelled_run(problem, contestant.variant, evidence_.machine);
+    const Backend& backend = backend_of_variant(contestant.variant);
+    if (!backend.supports(problem, contestant.variant, evidence_.machine).ok) return {};
+    return backend.model(problem, contestant.variant, evidence_.machine);
   }
 
   TheoristEvidence evidence_;

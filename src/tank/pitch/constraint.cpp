@@ -10,7 +10,7 @@
 #include <array>
 #include <set>
 
-#include "tank/any_variant.hpp"
+#include "engine/backends.hpp"
 #include "tank/pitch/knob_condition.hpp"
 #include "thresher/error.hpp"
 
@@ -44,8 +44,9 @@ Knobs with_sides(const Knobs& knobs) {
 // What would run, as far as it is known: all knobs of a variant, or those that the pitch turns when
 // nobody has laid them over a champion yet.
 Knobs running_knobs(const Pitch& pitch) {
-  const bool is_known = !pitch.contestant.variant.empty() && engine_of(pitch.backend);
-  return is_known ? variant_knobs(pitch.contestant.variant) : pitch.knobs;
+  const Backend* backend = find_backend(pitch.backend);
+  const bool is_known = !pitch.contestant.variant.empty() && backend != nullptr;
+  return is_known ? backend->knobs_of(pitch.contestant.variant) : pitch.knobs;
 }
 
 // What the pitch itself turns. A pitch that names a whole variant turns everything.

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/backends.hpp"
 #include "referee/contestant/cuda_expression.hpp"
 #include "referee/contestant/cuda_launches.hpp"
-#include "tank/any_variant.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher {
@@ -144,7 +144,7 @@ class ContestantReader {
   void read(const toml::node& node) {
     pitch_.contestant.name = pitch_.name;
     pitch_.contestant.folder = folder_;
-    pitch_.contestant.backend = engine_of(pitch_.backend).value_or(Backend::kCpu);
+    if (find_backend(pitch_.backend) != nullptr) pitch_.contestant.backend = pitch_.backend;
     const toml::table* table = node.as_table();
     if (table == nullptr) {
       return toml_.note(node, fmt::format("contestant is {}; a table with one of {} is allowed",
@@ -194,9 +194,12 @@ class ContestantReader {
                                           quote_value(key.str()), describe_type(node)));
     }
     // Knobs of a backend that we have no engine for are for its constraints to judge.
-    if (const std::optional<Backend> backend = engine_of(pitch_.backend)) {
-      const std::string fault = fault_of_knob(*backend, key.str(), value);
-      if (!fault.empty()) return toml_.note(key.source().begin, fault);
+    if (const Backend* backend = find_backend(pitch_.backend)) {
+      try {
+        backend->turned(backend->named_variants().front(), {{std::string(key.str()), value}});
+      } catch (const Error& error) {
+        return toml_.note(key.source().begin, error.what());
+      }
     }
     pitch_.knobs.emplace(key.str(), value);
   }
@@ -207,12 +210,12 @@ class ContestantReader {
     if (!text) return;
     try {
       // Equal variants have equal names, whatever order their knobs were written in.
-      const std::optional<Backend> backend = engine_of(pitch_.backend);
-      if (backend && backend_of_variant(*text) != *backend) {
+      const Backend* backend = find_backend(pitch_.backend);
+      if (backend != nullptr && &backend_of_variant(*text) != backend) {
         return toml_.note(node, fmt::format("variant {} is none of backend {}", quote_value(*text),
                                             pitch_.backend));
       }
-      pitch_.contestant.variant = backend ? normal_name(*text) : *text;
+      pitch_.contestant.variant = backend != nullptr ? backend->turned(*text, {}) : *text;
       pitch_.contestant.name = pitch_.contestant.variant;
     } catch (const Error& error) {
       toml_.note(node, error.what());
@@ -242,7 +245,7 @@ class ContestantReader {
     }
     if (ending == kCudaEnding) {
       pitch_.contestant.kind = ContestantKind::kCuda;
-      if (pitch_.contestant.backend != Backend::kGpu) {
+      if (pitch_.contestant.backend != "gpu") {
         toml_.note(node, fmt::format("source = {} needs backend = \"gpu\"", quote_value(*text)));
       }
     }

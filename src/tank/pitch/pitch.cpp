@@ -6,7 +6,7 @@
 
 #include "digest/sha256.hpp"
 #include "gemm/toml_words.hpp"
-#include "tank/any_variant.hpp"
+#include "engine/backends.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher {
@@ -49,7 +49,8 @@ Contestant contestant_against(const Pitch& pitch, const Contestant& champion) {
                     "champion '{}' is none; name a whole variant instead",
                     pitch.name, champion.name));
   }
-  contestant.variant = turn_knobs(champion.variant, pitch.knobs);
+  contestant.variant =
+      backend_of_variant(champion.variant).turned(champion.variant, pitch.knobs);
   contestant.name = contestant.variant;
   return contestant;
 }

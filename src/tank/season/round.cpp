@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "gemm/random.hpp"
+#include "engine/backends.hpp"
 #include "referee/statistics/json.hpp"
 #include "tank/pitch/constraint.hpp"
 #include "thresher/error.hpp"
@@ -83,10 +84,10 @@ bool RoundPlayer::is_out(const Pitch& pitch) const {
 // The pitch with its knobs laid over the champion's; nothing if it is vetoed or is the champion.
 std::optional<Pitch> RoundPlayer::entered(const Pitch& pitch) {
   const SeasonRecord& record = book_.record;
-  if (pitch.backend != to_string(rules_.backend)) {
+  if (pitch.backend != rules_.backend) {
     veto(pitch, "backend",
          fmt::format("this season is played on the {}, the pitch needs {}",
-                     rules_.backend == Backend::kGpu ? "GPU" : "CPU", pitch.backend));
+                     backend_named(rules_.backend).title, pitch.backend));
     return std::nullopt;
   }
   Pitch ready = pitch;

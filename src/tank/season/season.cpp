@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "engine/backends.hpp"
 #include "referee/statistics/json.hpp"
 #include "tank/season/round.hpp"
 #include "thresher/error.hpp"
@@ -55,10 +56,10 @@ class SeasonPlayer {
     Json environment = setup_.environment;
     environment["rates"] = rates_to_json(setup_.rates);
     environment["champion_us"] = setup_.champion_us;
-    if (setup_.rules.backend == Backend::kGpu) environment["gpu"] = limits_to_json(setup_.limits);
+    if (setup_.limits) environment["gpu"] = limits_to_json(*setup_.limits);
     book_.append("season", {{"name", book_.season},
                             {"suite", setup_.rules.suite.name},
-                            {"backend", to_string(setup_.rules.backend)},
+                            {"backend", setup_.rules.backend},
                             {"threads", setup_.rules.match.thread_count},
                             {"rubric", setup_.rules.rubric},
                             {"terms", setup_.rules.terms},
@@ -120,6 +121,8 @@ class SeasonPlayer {
 };
 
 }  // namespace
+
+Contestant baseline(const Backend& backend) { return variant_named(backend.baseline()); }
 
 SeasonResult play_season(Ledger& ledger, const SeasonSetup& setup, const SeasonTools& tools) {
   return SeasonPlayer(ledger, setup, tools).play();

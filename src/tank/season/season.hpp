@@ -7,10 +7,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "gemm/backend.hpp"
 #include "referee/match.hpp"
 #include "tank/panel/ballot.hpp"
 #include "tank/season/season_record.hpp"
@@ -21,7 +21,7 @@ namespace thresher {
 struct SeasonRules {
   std::string season;
   Suite suite;
-  Backend backend = Backend::kCpu;
+  std::string backend = "cpu";
   Rubric rubric;
   DealTerms terms;
   MatchOptions match;  // with its thread_count said
@@ -32,6 +32,9 @@ struct SeasonRules {
   int rounds_until_research = 3;  // without an accepted pitch
   std::string device;             // what constraints call this machine
 };
+
+// Where a season of a backend starts.
+Contestant baseline(const Backend& backend);
 
 // The machine as the ledger has it: a season that goes on elsewhere is still about this one.
 inline Machine machine_of(const SeasonRecord& record, const SeasonRules& rules) {
@@ -68,7 +71,7 @@ struct SeasonSetup {
   std::vector<Pitch> pitches;
   std::vector<Ballot> votes;
   MachineRates rates;
-  SmLimits limits;                            // of the GPU, where the season is played on one
+  std::optional<SmLimits> limits;             // of the GPU, where the season is played on one
   std::map<std::string, double> champion_us;  // by problem, if it was timed
   nlohmann::json environment = nlohmann::json::object();  // what else to remember of the machine
   double seconds_max = 180;

@@ -54,7 +54,7 @@ nlohmann::json contestant_to_json(const Contestant& contestant) {
       {"kind", to_string(contestant.kind)},      {"name", contestant.name},
       {"variant", contestant.variant},           {"source", contestant.source.string()},
       {"command", contestant.command},           {"folder", recorded_folder(contestant.folder)},
-      {"backend", to_string(contestant.backend)}};
+      {"backend", contestant.backend}};
   if (contestant.kind == ContestantKind::kCuda) json["launches"] = to_text(contestant.launches);
   return json;
 }
@@ -65,7 +65,7 @@ Contestant contestant_from_json(const Json& json) {
                         .source = json.at("source").get<std::string>(),
                         .command = json.at("command"),
                         .folder = folder_from_record(json.at("folder").get<std::string>()),
-                        .backend = backend_from_string(json.value("backend", "cpu"))};
+                        .backend = json.value("backend", "cpu")};
   const std::string kind = json.at("kind");
   for (const ContestantKind one : {ContestantKind::kVariant, ContestantKind::kLibrary,
                                    ContestantKind::kCommand, ContestantKind::kCuda}) {

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "backend/machine.hpp"
 #include "referee/contestant/contestant.hpp"
 #include "referee/statistics/verdict.hpp"
 #include "tank/ledger/ledger.hpp"
-#include "tank/machine.hpp"
 #include "tank/panel/ballot.hpp"
 #include "tank/panel/credibility.hpp"
 #include "tank/pitch/pitch.hpp"
