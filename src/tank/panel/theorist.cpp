@@ -9,7 +9,6 @@
 #include <optional>
 
 #include "tank/machine_model.hpp"
-#include "thresher/error.hpp"
 
 namespace thresher {
 namespace {

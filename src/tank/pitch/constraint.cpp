@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 
 #include "tank/any_variant.hpp"
 #include "tank/pitch/knob_condition.hpp"

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "gemm/random.hpp"
 #include "referee/statistics/json.hpp"
 #include "tank/pitch/constraint.hpp"
