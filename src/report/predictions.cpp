@@ -2,7 +2,6 @@
 // Predicted against measured: the claim of every pitch, and every shark's forecast of it.
 #include <fmt/format.h>
 
-#include <cmath>
 #include <map>
 
 #include "report/season.hpp"

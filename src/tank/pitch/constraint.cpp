@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 
 #include "engine/backends.hpp"
 #include "tank/pitch/knob_condition.hpp"

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "gemm/random.hpp"
 #include "engine/backends.hpp"
 #include "referee/statistics/json.hpp"

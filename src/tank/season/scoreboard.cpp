@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tank/season/scoreboard.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <set>
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "assert.hpp"
 #include "referee/statistics/json.hpp"
 #include "thresher/error.hpp"
 
