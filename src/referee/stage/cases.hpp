@@ -12,6 +12,8 @@
 
 namespace thresher::referee {
 
+using measure::OutputShape;
+
 struct Case {
   Problem problem;
   InputFamily family = InputFamily::kNatural;

@@ -15,6 +15,10 @@
 
 namespace thresher::referee {
 
+using measure::fingerprint;
+using measure::GuardedRegion;
+using measure::OutputShape;
+
 // A region begins at one of so many multiples of kAlignmentBytes within its slot.
 inline constexpr std::int64_t kRegionJitterCount = 64;
 

@@ -7,10 +7,7 @@
 #include <map>
 #include <mutex>
 
-#include "gpu/engine/state.hpp"
 #include "gpu/runtime/nvml.hpp"
-#include "gpu/sm90/calibrate.hpp"
-#include "gpu/sm90/variant.hpp"
 #include "measure/gpu_delay.hpp"
 #include "thresher/error.hpp"
 
@@ -21,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr double kCalibrationSeconds = 0.6;
 
-GpuEngineOptions with_cache(GpuEngineOptions options, const fs::path& folder) {
+EngineOptions with_cache(EngineOptions options, const fs::path& folder) {
   if (!options.cache_folder) options.cache_folder = folder;
   return options;
 }
@@ -33,20 +30,20 @@ MachineRates measure(const GpuEngine::State& engine) {
 
 }  // namespace
 
-RefereeGpu::RefereeGpu(const GpuEngineOptions& options, fs::path kernel_folder)
+RefereeGpu::RefereeGpu(const EngineOptions& options, fs::path kernel_folder)
     : options_(options),
       kernel_folder_(std::move(kernel_folder)),
       engine_(with_cache(options, kernel_folder_)) {
-  const GpuDelay for_the_cache(engine_);
+  const measure::GpuDelay for_the_cache(gpu::gpu_of(engine_));
   share_kernels();
 }
 
-const gpu::Device& RefereeGpu::device() const { return engine_.state().device; }
+const gpu::Device& RefereeGpu::device() const { return gpu::gpu_of(engine_).device; }
 
 CudaSetting RefereeGpu::setting() const {
   // A worker's own environment is empty: it is told where the compiler was found.
-  const fs::path compiler = engine_.state().compiler.file();
-  return {.device_index = options_.device_index,
+  const fs::path compiler = gpu::gpu_of(engine_).compiler.file();
+  return {.device_index = gpu::device_index(options_),
           .kernel_folder = kernel_folder_,
           .compiler_folders = {compiler.parent_path().string()},
           .architecture = device().properties().architecture()};
@@ -59,9 +56,8 @@ std::vector<gpu::LaunchCounts> RefereeGpu::compile_variant(
     const bool runs = variant.empty() || engine_.supports(problem, variant).ok;
     gpu::LaunchCounts counts;
     if (runs) {
-      const GpuPlan plan = engine_.plan(problem, variant);
-      const bool is_graph = gpu::sm90::variant_from_name(plan.variant()).graph;
-      counts = {.kernels = is_graph ? 0 : plan.kernel_count(), .graphs = is_graph ? 1 : 0};
+      const Plan plan = engine_.plan(problem, variant);
+      counts = {.kernels = plan.kernel_launch_count(), .graphs = plan.graph_launch_count()};
     }
     launches.push_back(counts);
   }
@@ -89,9 +85,9 @@ MachineRates RefereeGpu::rates() const {
   static std::mutex mutex;
   static std::map<int, MachineRates> measured;
   const std::lock_guard lock(mutex);
-  const auto found = measured.find(options_.device_index);
+  const auto found = measured.find(gpu::device_index(options_));
   if (found != measured.end()) return found->second;
-  return measured.emplace(options_.device_index, measure(engine_.state())).first->second;
+  return measured.emplace(gpu::device_index(options_), engine_.state().measure_ceilings(kCalibrationSeconds).rates).first->second;
 }
 
 std::string RefereeGpu::describe_clocks() const {

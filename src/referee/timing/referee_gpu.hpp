@@ -11,7 +11,7 @@
 #include "gemm/speed_of_light.hpp"
 #include "gpu/runtime/device.hpp"
 #include "referee/sandbox/job.hpp"
-#include "thresher/gpu.hpp"
+#include "thresher/engine.hpp"
 
 namespace thresher::referee {
 
@@ -19,9 +19,9 @@ class RefereeGpu {
  public:
   // `kernel_folder` is for compiled kernels, and contestants may read it. Throws Error where there
   // is no usable GPU.
-  RefereeGpu(const GpuEngineOptions& options, std::filesystem::path kernel_folder);
+  RefereeGpu(const EngineOptions& options, std::filesystem::path kernel_folder);
 
-  const GpuEngine& engine() const { return engine_; }
+  const Engine& engine() const { return engine_; }
   const gpu::Device& device() const;
 
   // What every job on this GPU is told.
@@ -41,9 +41,9 @@ class RefereeGpu {
  private:
   void share_kernels() const;
 
-  const GpuEngineOptions options_;
+  const EngineOptions options_;
   const std::filesystem::path kernel_folder_;
-  const GpuEngine engine_;
+  const Engine engine_;
 };
 
 }  // namespace thresher::referee

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A contestant inside our own worker: a variant of the engine, or a shared library. The worker
-// speaks the protocol (worker.hpp), a host computes.
+// A contestant inside our own worker: a variant of the engine, a shared library, or the kernels of a
+// CUDA source. The worker speaks the protocol (worker.hpp) and holds a device's clock; a host
+// computes, or queues work.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +11,19 @@
 #include <vector>
 
 #include "referee/sandbox/job.hpp"
-#include "thresher/nvfp4.hpp"
-#include "thresher/problem.hpp"
+#include "thresher/engine.hpp"
 
 namespace thresher::referee {
 
 struct HostedWeights {
   Nvfp4View b;
   Nvfp4View b_up;  // dual only
+  // On a GPU the same bytes again: packing happens on the host, kernels read on the device.
+  Nvfp4View device_b;
+  Nvfp4View device_b_up;
 };
 
-// What a group reads and writes in one call, as thresher::GroupOperands has it.
+// What a group reads and writes in one call, with the device's addresses.
 struct HostedCall {
   Nvfp4View a;
   const std::uint16_t* a16 = nullptr;
@@ -34,11 +37,21 @@ struct Unsupported {
   std::string why;
 };
 
+// A call that is ready to be queued, as often as anybody likes.
+class Bound {
+ public:
+  virtual ~Bound() = default;
+  virtual void enqueue(void* stream) const = 0;
+};
+
 // Failures are Errors: their text goes to the referee.
 class Prepared {
  public:
   virtual ~Prepared() = default;
-  virtual void run(std::span<const HostedCall> calls) = 0;
+  // A host on the CPU computes at once; one on a GPU binds. What is bound must not outlive what is
+  // prepared.
+  virtual void run(std::span<const HostedCall> calls);
+  virtual std::unique_ptr<Bound> bind(std::span<const HostedCall> calls);
 };
 
 class Host {
@@ -49,7 +62,9 @@ class Host {
                                             std::span<const HostedWeights> weights) = 0;
 };
 
-std::unique_ptr<Host> make_variant_host(const std::string& variant, int thread_count);
+// The engine must outlive the host. An empty variant is the engine's choice.
+std::unique_ptr<Host> make_variant_host(const Engine& engine, std::string variant);
 std::unique_ptr<Host> make_library_host(const std::filesystem::path& library, int thread_count);
+std::unique_ptr<Host> make_cuda_host(const Engine& engine, const Job& job);
 
 }  // namespace thresher::referee

@@ -23,8 +23,9 @@ class CpuWorker : public Worker {
   CpuWorker(const Job& job, const Request& hello)
       : input_memory_(kInputFd, hello.input_bytes, PROT_READ),
         output_memory_(kOutputFd, hello.output_bytes, PROT_READ | PROT_WRITE),
+        engine_({.thread_count = job.kind == JobKind::kLibrary ? 1 : hello.thread_count}),
         host_(job.kind == JobKind::kLibrary ? make_library_host(job.library, hello.thread_count)
-                                            : make_variant_host(job.variant, hello.thread_count)) {}
+                                            : make_variant_host(engine_, job.variant)) {}
 
   void prepare(const Request& request) override {
     PreparedProblem entry{.problem = read_problem(input_, request)};
@@ -58,6 +59,7 @@ class CpuWorker : public Worker {
   const Mapping output_memory_;
   const ArenaView input_ = input_memory_.view();
   const ArenaView output_ = output_memory_.view();
+  Engine engine_;
   std::unique_ptr<Host> host_;
   std::map<std::int64_t, PreparedProblem> problems_;
 };

@@ -9,11 +9,11 @@
 #include <map>
 #include <optional>
 
-#include "gpu/engine/state.hpp"
+#include "gpu/runtime/gpu.hpp"
 #include "gpu/runtime/memory.hpp"
 #include "referee/worker/arena_view.hpp"
 #include "measure/gpu_delay.hpp"
-#include "referee/worker/gpu_host.hpp"
+#include "referee/worker/host.hpp"
 #include "referee/worker/worker.hpp"
 #include "thresher/error.hpp"
 
@@ -44,22 +44,22 @@ class DeviceMapping {
 
 struct PreparedProblem {
   Problem problem;
-  std::unique_ptr<GpuPrepared> prepared;
+  std::unique_ptr<Prepared> prepared;
 };
 
 class GpuWorker : public Worker {
  public:
   GpuWorker(const Job& job, const Request& hello)
       : shared_(kInputFd, hello.input_bytes, PROT_READ),
-        engine_({.device_index = job.cuda.device_index,
+        engine_({.device = fmt::format("gpu:{}", job.cuda.device_index),
                  .cache_folder = job.cuda.kernel_folder,
                  .compiler_folders = job.cuda.compiler_folders}),
-        delay_(engine_),
+        delay_(gpu::gpu_of(engine_)),
         stream_(device()),
         begin_(device()),
         end_(device()),
         host_(job.kind == JobKind::kCuda ? make_cuda_host(engine_, job)
-                                         : make_gpu_variant_host(engine_, job.variant)) {}
+                                         : make_variant_host(engine_, job.variant)) {}
 
   void open_device(const Request& request) override {
     input_.emplace(device(), request.input_handle, request.input_bytes);
@@ -69,12 +69,15 @@ class GpuWorker : public Worker {
   void prepare(const Request& request) override {
     if (!input_) throw Error("nobody has said where device memory is");
     PreparedProblem entry{.problem = read_problem(shared_.view(), request)};
-    std::vector<GpuHostedWeights> weights;
+    std::vector<HostedWeights> weights;
     const auto* records =
         shared_.view().at<const GroupRecord>(request.table_offset, request.group_count);
     for (std::int64_t g = 0; g < request.group_count; ++g) {
-      weights.push_back({.host = shared_.view().weights(request.op, records[g]),
-                         .device = input_->view().weights(request.op, records[g])});
+      HostedWeights& one =
+          weights.emplace_back(shared_.view().weights(request.op, records[g]));
+      const HostedWeights device = input_->view().weights(request.op, records[g]);
+      one.device_b = device.b;
+      one.device_b_up = device.b_up;
     }
     entry.prepared = host_->prepare(entry.problem, weights);
     problems_[request.id] = std::move(entry);
@@ -97,7 +100,7 @@ class GpuWorker : public Worker {
     begin_.record(stream_);
     if (request.delay_ns > 0) delay_.enqueue(stream_, request.delay_ns);
     const gpu::LaunchCounts before = device().launch_counts();
-    for (const std::unique_ptr<GpuBound>& call : bound_) call->enqueue(stream_);
+    for (const std::unique_ptr<Bound>& call : bound_) call->enqueue(stream_.handle());
     const gpu::LaunchCounts launched = device().launch_counts() - before;
     end_.record(stream_);
     end_.synchronize();
@@ -112,9 +115,9 @@ class GpuWorker : public Worker {
   }
 
  private:
-  const gpu::Device& device() const { return engine_.state().device; }
+  const gpu::Device& device() const { return gpu::gpu_of(engine_).device; }
 
-  std::unique_ptr<GpuBound> bound(PreparedProblem& entry, std::int64_t table_offset) const {
+  std::unique_ptr<Bound> bound(PreparedProblem& entry, std::int64_t table_offset) const {
     const auto group_count = static_cast<std::int64_t>(entry.problem.groups.size());
     const auto* records = shared_.view().at<const CallRecord>(table_offset, group_count);
     std::vector<HostedCall> calls;
@@ -126,16 +129,16 @@ class GpuWorker : public Worker {
   }
 
   const Mapping shared_;
-  GpuEngine engine_;
-  GpuDelay delay_;
+  Engine engine_;
+  measure::GpuDelay delay_;
   gpu::Stream stream_;
   gpu::Event begin_;
   gpu::Event end_;
-  std::unique_ptr<GpuHost> host_;
+  std::unique_ptr<Host> host_;
   std::optional<DeviceMapping> input_;
   std::optional<DeviceMapping> output_;
   std::map<std::int64_t, PreparedProblem> problems_;
-  std::vector<std::unique_ptr<GpuBound>> bound_;
+  std::vector<std::unique_ptr<Bound>> bound_;
 };
 
 }  // namespace

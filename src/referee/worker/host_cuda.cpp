@@ -6,10 +6,11 @@
 #include <iterator>
 #include <map>
 
-#include "gpu/engine/state.hpp"
+#include "gpu/runtime/gpu.hpp"
+#include "gpu/runtime/memory.hpp"
 #include "gpu/runtime/module.hpp"
 #include "referee/contestant/cuda_launches.hpp"
-#include "referee/worker/gpu_host.hpp"
+#include "referee/worker/host.hpp"
 #include "thresher/contestant.cuh"
 #include "thresher/error.hpp"
 
@@ -66,40 +67,47 @@ struct CudaProblem {
   gpu::DeviceBuffer workspace;
 };
 
-class BoundCuda : public GpuBound {
+class BoundCuda : public Bound {
  public:
-  BoundCuda(const std::vector<PlannedLaunch>& launches, const Kernels& kernels,
-            const thresher_kernel_arguments& arguments, gpu::DeviceBuffer table)
-      : launches_(launches), kernels_(kernels), table_(std::move(table)), arguments_(arguments) {
+  BoundCuda(const gpu::Device& device, const std::vector<PlannedLaunch>& launches,
+            const Kernels& kernels, const thresher_kernel_arguments& arguments,
+            gpu::DeviceBuffer table)
+      : device_(device),
+        launches_(launches),
+        kernels_(kernels),
+        table_(std::move(table)),
+        arguments_(arguments) {
     arguments_.groups = table_.pointer<const thresher_kernel_group>();
   }
 
-  void enqueue(const gpu::Stream& stream) const override {
+  void enqueue(void* handle) const override {
+    const gpu::Stream stream(device_.context(), static_cast<gpu::cuda::Stream>(handle));
     for (const PlannedLaunch& launch : launches_) {
       kernels_.at(launch.kernel).launch(stream, launch.shape, arguments_);
     }
   }
 
  private:
+  const gpu::Device& device_;
   const std::vector<PlannedLaunch>& launches_;
   const Kernels& kernels_;
   gpu::DeviceBuffer table_;
   thresher_kernel_arguments arguments_;
 };
 
-class PreparedCuda : public GpuPrepared {
+class PreparedCuda : public Prepared {
  public:
   PreparedCuda(const gpu::Device& device, Kernels& kernels, CudaProblem problem)
       : device_(device), kernels_(kernels), problem_(std::move(problem)) {
     allow_shared_memory(problem_.plan.launches);
     allow_shared_memory(problem_.plan.prepare);
     const gpu::Stream stream(device);
-    const std::unique_ptr<GpuBound> packing = bound(problem_.plan.prepare, problem_.groups);
-    packing->enqueue(stream);
+    const std::unique_ptr<Bound> packing = bound(problem_.plan.prepare, problem_.groups);
+    packing->enqueue(stream.handle());
     stream.synchronize();
   }
 
-  std::unique_ptr<GpuBound> bind(std::span<const HostedCall> calls) override {
+  std::unique_ptr<Bound> bind(std::span<const HostedCall> calls) override {
     std::vector<thresher_kernel_group> groups = problem_.groups;
     for (std::size_t g = 0; g < calls.size(); ++g) {
       groups[g].a = to_c(calls[g].a);
@@ -113,11 +121,12 @@ class PreparedCuda : public GpuPrepared {
   }
 
  private:
-  std::unique_ptr<GpuBound> bound(const std::vector<PlannedLaunch>& launches,
-                                  const std::vector<thresher_kernel_group>& groups) const {
+  std::unique_ptr<Bound> bound(const std::vector<PlannedLaunch>& launches,
+                               const std::vector<thresher_kernel_group>& groups) const {
     gpu::DeviceBuffer table(device_, groups.size() * sizeof(thresher_kernel_group));
     table.copy_in(gpu::bytes_of(groups));
-    return std::make_unique<BoundCuda>(launches, kernels_, problem_.arguments, std::move(table));
+    return std::make_unique<BoundCuda>(device_, launches, kernels_, problem_.arguments,
+                                       std::move(table));
   }
 
   void allow_shared_memory(const std::vector<PlannedLaunch>& launches) {
@@ -132,10 +141,10 @@ class PreparedCuda : public GpuPrepared {
   CudaProblem problem_;
 };
 
-class CudaHost : public GpuHost {
+class CudaHost : public Host {
  public:
-  CudaHost(const GpuEngine& engine, const Job& job)
-      : device_(engine.state().device), launches_(job.cuda.launches) {
+  CudaHost(const gpu::Device& device, const Job& job)
+      : device_(device), launches_(job.cuda.launches) {
     const gpu::Module module(device_, read_cubin(job.library), job.library.filename().string());
     for (const auto* list : {&launches_.launches, &launches_.prepare}) {
       for (const CudaLaunch& launch : *list) {
@@ -146,8 +155,8 @@ class CudaHost : public GpuHost {
     }
   }
 
-  std::unique_ptr<GpuPrepared> prepare(const Problem& problem,
-                                       std::span<const GpuHostedWeights> weights) override {
+  std::unique_ptr<Prepared> prepare(const Problem& problem,
+                                    std::span<const HostedWeights> weights) override {
     const int sm_count = device_.properties().sm_count;
     CudaProblem prepared{.plan = plan_launches(launches_, problem, sm_count)};
     for (std::size_t g = 0; g < weights.size(); ++g) {
@@ -155,8 +164,8 @@ class CudaHost : public GpuHost {
       prepared.groups.push_back({.m = group.m,
                                  .n = group.n,
                                  .k = group.k,
-                                 .b = to_c(weights[g].device.b),
-                                 .b_up = to_c(weights[g].device.b_up)});
+                                 .b = to_c(weights[g].device_b),
+                                 .b_up = to_c(weights[g].device_b_up)});
     }
     prepared.packed = {device_, static_cast<std::size_t>(prepared.plan.packed_bytes)};
     prepared.workspace = {device_, static_cast<std::size_t>(prepared.plan.workspace_bytes)};
@@ -179,8 +188,8 @@ class CudaHost : public GpuHost {
 
 }  // namespace
 
-std::unique_ptr<GpuHost> make_cuda_host(const GpuEngine& engine, const Job& job) {
-  return std::make_unique<CudaHost>(engine, job);
+std::unique_ptr<Host> make_cuda_host(const Engine& engine, const Job& job) {
+  return std::make_unique<CudaHost>(gpu::gpu_of(engine).device, job);
 }
 
 }  // namespace thresher::referee
