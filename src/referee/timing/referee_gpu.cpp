@@ -23,11 +23,6 @@ EngineOptions with_cache(EngineOptions options, const fs::path& folder) {
   return options;
 }
 
-MachineRates measure(const GpuEngine::State& engine) {
-  return gpu::sm90::machine_rates(gpu::sm90::measure_ceilings(engine.device, engine.compiler,
-                                                              engine.cache, kCalibrationSeconds));
-}
-
 }  // namespace
 
 RefereeGpu::RefereeGpu(const EngineOptions& options, fs::path kernel_folder)
