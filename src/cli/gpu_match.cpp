@@ -17,20 +17,20 @@ using Clock = std::chrono::steady_clock;
 // A sample holds every copy of the weights equally often, and enough calls for the tick of the
 // device's clock not to matter.
 constexpr std::size_t kCallsPerSampleMin = 16;
-constexpr int kRoundsMin = 7;
-constexpr int kRoundsMax = 2000;
+constexpr int kGpuRoundsMin = 7;
+constexpr int kGpuRoundsMax = 2000;
 constexpr int kChecksMax = 8;
 constexpr double kWarmUpShare = 0.2;
-constexpr std::int64_t kCheckedElements = 256;
+constexpr std::int64_t kGpuCheckedElements = 256;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-class Match {
+class GpuMatch {
  public:
-  Match(const std::vector<GpuContestant>& contestants, const Inputs& inputs,
-        const GpuMatchOptions& options)
+  GpuMatch(const std::vector<GpuContestant>& contestants, const Inputs& inputs,
+           const GpuMatchOptions& options)
       : contestants_(contestants),
         inputs_(inputs),
         options_(options),
@@ -49,8 +49,8 @@ class Match {
     while (seconds_since(begin) < kWarmUpShare * options_.seconds) {
       for (std::size_t i = 0; i < contestants_.size(); ++i) sample_us(i);
     }
-    for (int round = 0; round < kRoundsMin || seconds_since(begin) < options_.seconds; ++round) {
-      if (round == kRoundsMax) break;
+    for (int round = 0; round < kGpuRoundsMin || seconds_since(begin) < options_.seconds; ++round) {
+      if (round == kGpuRoundsMax) break;
       play_round(round);
     }
     for (std::size_t i = 0; i < contestants_.size(); ++i) {
@@ -113,7 +113,7 @@ class Match {
     const std::vector<OutputView> outputs = contestant.fetch(copy);
     const Conformance conformance =
         check_outputs(contestant.problem, inputs_, outputs,
-                      {.sample_count = kCheckedElements, .seed = random_.next()});
+                      {.sample_count = kGpuCheckedElements, .seed = random_.next()});
     timing.max_error_over_bound =
         std::max(timing.max_error_over_bound, conformance.max_error_over_bound);
     std::string failure = conformance.ok ? contestant.find_trespass() : conformance.first_failure;
@@ -136,7 +136,7 @@ class Match {
 
 std::vector<Timing> play_gpu_match(const std::vector<GpuContestant>& contestants,
                                    const Inputs& inputs, const GpuMatchOptions& options) {
-  return Match(contestants, inputs, options).play();
+  return GpuMatch(contestants, inputs, options).play();
 }
 
 }  // namespace thresher::cli

@@ -3,7 +3,6 @@
 // whether it can run here.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -92,15 +91,15 @@ int print_table(const std::vector<Listed>& listed) {
 
 }  // namespace
 
-Command add_variants(CLI::App& app) {
+Command variants_command() {
   const auto options = std::make_shared<VariantsOptions>();
-  CLI::App* command =
-      app.add_subcommand("variants", "List named variants and whether this machine runs them");
-  add_backend_option(*command, options->backend);
-  command->add_flag("--choices", options->choices,
-                    "List what the engine chooses from when nobody names a variant (GPU only)");
-  command->add_flag("--json", options->json, "Print one JSON object");
-  return {command, [options] {
+  return {.name = "variants",
+          .what = "List named variants and whether this machine runs them",
+          .options = {backend_option(options->backend),
+                      {"--choices", &options->choices,
+                       "List what the engine chooses from when nobody names a variant (GPU only)"},
+                      json_flag(options->json)},
+          .run = [options] {
             const std::vector<Listed> listed = list_variants(*options);
             return options->json ? print_json(listed) : print_table(listed);
           }};
