@@ -5,6 +5,7 @@ target_include_directories(thresher_emulator PUBLIC ${PROJECT_SOURCE_DIR}/src)
 # Contracting a * b + c would make emulated kernels differ from those on the GPU.
 target_compile_options(thresher_emulator PUBLIC -ffp-contract=off)
 target_link_libraries(thresher_emulator PUBLIC thresher PRIVATE thresher_flags)
+thresher_compile_together(thresher_emulator)
 
 # The kernels, instantiated for it.
 file(GLOB emulated_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/emulated/*.cpp)

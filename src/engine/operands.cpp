@@ -13,21 +13,21 @@
 namespace thresher {
 namespace {
 
-[[noreturn]] void fail(std::size_t index, const std::string& what) {
+[[noreturn]] void refuse(std::size_t index, const std::string& what) {
   throw Error(fmt::format("group {}: {}", index, what));
 }
 
 void check_weights(std::size_t index, const Problem& problem, const GroupOperands& operands) {
   const Group& group = problem.groups[index];
   const Weights* weights = operands.weights;
-  if (weights == nullptr) fail(index, "weights is null");
+  if (weights == nullptr) refuse(index, "weights is null");
   if (weights->op() != problem.op) {
-    fail(index, fmt::format("weights were packed for {} but the problem is {}",
-                            to_string(weights->op()), to_string(problem.op)));
+    refuse(index, fmt::format("weights were packed for {} but the problem is {}",
+                              to_string(weights->op()), to_string(problem.op)));
   }
   if (weights->n() != group.n || weights->k_elements() != group.k) {
-    fail(index, fmt::format("weights are n = {}, k = {} but the plan has n = {}, k = {}",
-                            weights->n(), weights->k_elements(), group.n, group.k));
+    refuse(index, fmt::format("weights are n = {}, k = {} but the plan has n = {}, k = {}",
+                              weights->n(), weights->k_elements(), group.n, group.k));
   }
 }
 
@@ -35,39 +35,39 @@ void check_activations(std::size_t index, const Problem& problem, const GroupOpe
   const Group& group = problem.groups[index];
   if (problem.activations != Activations::kNvfp4) {
     if (operands.a16 == nullptr) {
-      fail(index, fmt::format("a16 is null but the problem has {} activations",
-                              to_string(problem.activations)));
+      refuse(index, fmt::format("a16 is null but the problem has {} activations",
+                                to_string(problem.activations)));
     }
     return;
   }
-  if (operands.a.codes == nullptr) fail(index, "a.codes is null");
-  if (operands.a.scales == nullptr) fail(index, "a.scales is null");
+  if (operands.a.codes == nullptr) refuse(index, "a.codes is null");
+  if (operands.a.scales == nullptr) refuse(index, "a.scales is null");
   if (operands.a.rows != group.m || operands.a.k_elements != group.k) {
-    fail(index, fmt::format("a is {} x {} but the plan has m = {}, k = {}", operands.a.rows,
-                            operands.a.k_elements, group.m, group.k));
+    refuse(index, fmt::format("a is {} x {} but the plan has m = {}, k = {}", operands.a.rows,
+                              operands.a.k_elements, group.m, group.k));
   }
   if (!std::isfinite(operands.a.global_scale)) {
-    fail(index, fmt::format("a.global_scale = {} is not finite", operands.a.global_scale));
+    refuse(index, fmt::format("a.global_scale = {} is not finite", operands.a.global_scale));
   }
 }
 
 void check_output(std::size_t index, const Problem& problem, const GroupOperands& operands) {
   const Group& group = problem.groups[index];
-  if (operands.c == nullptr) fail(index, "c is null");
+  if (operands.c == nullptr) refuse(index, "c is null");
   const std::int64_t stride = c_stride(group, operands);
   if (stride < group.n || stride > kMatrixElementsMax / std::max<std::int64_t>(group.m, 1)) {
-    fail(index, fmt::format("c_stride_elements = {} is not between n = {} and {}", stride, group.n,
-                            kMatrixElementsMax / std::max<std::int64_t>(group.m, 1)));
+    refuse(index, fmt::format("c_stride_elements = {} is not between n = {} and {}", stride,
+                              group.n, kMatrixElementsMax / std::max<std::int64_t>(group.m, 1)));
   }
   const auto address = reinterpret_cast<std::uintptr_t>(operands.c);
   if (address % static_cast<std::uintptr_t>(bytes_per_element(problem.output)) != 0) {
-    fail(index, fmt::format("c is not aligned to its element size of {} bytes",
-                            bytes_per_element(problem.output)));
+    refuse(index, fmt::format("c is not aligned to its element size of {} bytes",
+                              bytes_per_element(problem.output)));
   }
 }
 
 void check_factor(std::size_t index, const char* name, float alpha, double factor) {
-  if (const std::string why = why_not_factor(name, alpha, factor); !why.empty()) fail(index, why);
+  if (const std::string why = why_not_factor(name, alpha, factor); !why.empty()) refuse(index, why);
 }
 
 void check_factors(std::size_t index, const Problem& problem, const GroupOperands& operands) {

@@ -139,7 +139,7 @@ std::vector<Phase> phases_of(const gpu::sm90::GemmPlan& plan, const Problem& pro
   return phases;
 }
 
-double useful_cost(const Problem& problem) {
+double useful_gpu_cost(const Problem& problem) {
   double cost = 0;
   for (const Group& group : problem.groups) cost += elements(group) * static_cast<double>(group.k);
   return problem.op == Op::kDual ? 2 * cost : cost;
@@ -160,7 +160,7 @@ ModelledRun modelled_gpu_run(const Problem& problem, const gpu::sm90::Variant& v
       gpu::sm90::make_plan(knobs, {problem, gpu::sm90::token_count(problem), machine.limits});
   const int sm_count = machine.limits.sm_count;
   const double us_per_byte = 1e-3 / machine.rates.read_gb_per_s;
-  const double useful = useful_cost(problem);
+  const double useful = useful_gpu_cost(problem);
   const double us_per_cost =  // of one SM
       useful > 0 ? speed_of_light(problem, machine.rates).compute_us / useful * sm_count : 0;
 

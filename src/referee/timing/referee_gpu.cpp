@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kCalibrationSeconds = 0.6;
+constexpr double kGpuCalibrationSeconds = 0.6;
 
 GpuEngineOptions with_cache(GpuEngineOptions options, const fs::path& folder) {
   if (!options.cache_folder) options.cache_folder = folder;
@@ -27,8 +27,8 @@ GpuEngineOptions with_cache(GpuEngineOptions options, const fs::path& folder) {
 }
 
 MachineRates measure(const GpuEngine::State& engine) {
-  return gpu::sm90::machine_rates(gpu::sm90::measure_ceilings(engine.device, engine.compiler,
-                                                              engine.cache, kCalibrationSeconds));
+  return gpu::sm90::machine_rates(gpu::sm90::measure_ceilings(
+      engine.device, engine.compiler, engine.cache, kGpuCalibrationSeconds));
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ std::vector<std::byte> read_cubin(const std::filesystem::path& path) {
   return {view.begin(), view.end()};
 }
 
-int to_c(Activations activations) {
+int to_cuda(Activations activations) {
   switch (activations) {
     case Activations::kNvfp4:
       return THRESHER_NVFP4;
@@ -39,7 +39,7 @@ int to_c(Activations activations) {
   return THRESHER_BF16;
 }
 
-int to_c(Output output) {
+int to_cuda(Output output) {
   switch (output) {
     case Output::kFp16:
       return THRESHER_FP16;
@@ -51,7 +51,7 @@ int to_c(Output output) {
   return THRESHER_FP32;
 }
 
-thresher_matrix to_c(const Nvfp4View& view) {
+thresher_matrix to_cuda(const Nvfp4View& view) {
   return {.codes = view.codes, .scales = view.scales, .global_scale = view.global_scale};
 }
 
@@ -102,7 +102,7 @@ class PreparedCuda : public GpuPrepared {
   std::unique_ptr<GpuBound> bind(std::span<const HostedCall> calls) override {
     std::vector<thresher_group> groups = problem_.groups;
     for (std::size_t g = 0; g < calls.size(); ++g) {
-      groups[g].a = to_c(calls[g].a);
+      groups[g].a = to_cuda(calls[g].a);
       groups[g].a16 = calls[g].a16;
       groups[g].alpha = calls[g].alpha;
       groups[g].alpha_up = calls[g].alpha_up;
@@ -155,15 +155,15 @@ class CudaHost : public GpuHost {
       prepared.groups.push_back({.m = group.m,
                                  .n = group.n,
                                  .k = group.k,
-                                 .b = to_c(weights[g].device.b),
-                                 .b_up = to_c(weights[g].device.b_up)});
+                                 .b = to_cuda(weights[g].device.b),
+                                 .b_up = to_cuda(weights[g].device.b_up)});
     }
     prepared.packed = {device_, static_cast<std::size_t>(prepared.plan.packed_bytes)};
     prepared.workspace = {device_, static_cast<std::size_t>(prepared.plan.workspace_bytes)};
     prepared.arguments = {.group_count = static_cast<long long>(problem.groups.size()),
                           .op = problem.op == Op::kDual ? THRESHER_DUAL : THRESHER_GEMM,
-                          .activations = to_c(problem.activations),
-                          .output = to_c(problem.output),
+                          .activations = to_cuda(problem.activations),
+                          .output = to_cuda(problem.output),
                           .sm_count = sm_count,
                           .packed = prepared.packed.pointer<void>(),
                           .workspace = prepared.workspace.pointer<void>()};

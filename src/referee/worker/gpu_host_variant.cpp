@@ -26,9 +26,10 @@ class BoundVariant : public GpuBound {
   GpuCall call_;
 };
 
-class PreparedVariant : public GpuPrepared {
+class GpuPreparedVariant : public GpuPrepared {
  public:
-  PreparedVariant(const GpuEngine& engine, GpuPlan plan, std::span<const GpuHostedWeights> weights)
+  GpuPreparedVariant(const GpuEngine& engine, GpuPlan plan,
+                     std::span<const GpuHostedWeights> weights)
       : engine_(engine), plan_(std::move(plan)), workspace_(engine.workspace(plan_)) {
     std::vector<std::optional<GpuWeights>> packed(weights.size());
     side_by_side(weights.size(), groups_packed_at_a_time(), [&](std::size_t g) {
@@ -75,7 +76,7 @@ class GpuVariantHost : public GpuHost {
       const Support support = engine_.supports(problem, variant_);
       if (!support.ok) throw Unsupported{support.why_not};
     }
-    return std::make_unique<PreparedVariant>(engine_, plan_for(problem), weights);
+    return std::make_unique<GpuPreparedVariant>(engine_, plan_for(problem), weights);
   }
 
  private:

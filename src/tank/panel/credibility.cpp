@@ -11,9 +11,6 @@
 namespace thresher {
 namespace {
 
-// The 90 % quantile of a standard normal: half an 80 % interval in standard deviations.
-constexpr double kQuantile90 = 1.2815515655446004;
-
 double mean_of(const std::vector<double>& values) {
   double sum = 0;
   for (const double value : values) sum += value;
@@ -55,7 +52,8 @@ Credibilities normalised(Credibilities weights) {
 
 NormalForecast normal_forecast(const Forecast& forecast) {
   return {.mean = forecast.log_speedup_median,
-          .sd = (forecast.log_speedup_high - forecast.log_speedup_low) / (2 * kQuantile90)};
+          .sd = (forecast.log_speedup_high - forecast.log_speedup_low) /
+                (2 * referee::kNormalQuantile90)};
 }
 
 double crps(const NormalForecast& forecast, double y, double y_sd) {

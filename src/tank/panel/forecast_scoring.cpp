@@ -3,13 +3,12 @@
 
 #include <cmath>
 
+#include "referee/statistics/distributions.hpp"
+
 namespace thresher {
 namespace {
 
 using Json = nlohmann::json;
-
-// Half a 95 % interval in standard deviations.
-constexpr double kQuantile975 = 1.959963984540054;
 
 // One shark's scores over the pitches of a round.
 struct Tally {
@@ -63,7 +62,8 @@ Outcome outcome_of(const Verdict& verdict) {
   }
   if (!verdict.estimate) return outcome;
   const Estimate& speedup = verdict.estimate->speedup;
-  const double sd = (std::log(speedup.high) - std::log(speedup.low)) / (2 * kQuantile975);
+  const double sd =
+      (std::log(speedup.high) - std::log(speedup.low)) / (2 * referee::kNormalQuantile975);
   // A single round leaves the interval open: nothing to score a size against.
   if (!std::isfinite(sd) || !std::isfinite(std::log(speedup.value))) return outcome;
   outcome.log_speedup = std::log(speedup.value);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "referee/statistics/distributions.hpp"
+
 namespace thresher {
 namespace {
 
@@ -13,15 +15,13 @@ namespace {
 constexpr double kUnseenSd = 0.10;
 // A pilot is short: a machine that drifts or a lucky process is not in its own interval.
 constexpr double kPilotSdMin = 0.02;
-// Half a 95 % interval in standard deviations.
-constexpr double kQuantile975 = 1.959963984540054;
 
 // Shrinks the pilot towards no difference by how noisy it was, and widens by what it cannot see.
 Belief belief_from(const MatchEstimate& estimate) {
   const double value = std::log(estimate.speedup.value);
   const double half = (std::log(estimate.speedup.high) - std::log(estimate.speedup.low)) / 2;
   // An open interval: so few rounds that only the value itself says anything.
-  const double noise = std::isfinite(half) ? half / kQuantile975 : kUnseenSd;
+  const double noise = std::isfinite(half) ? half / referee::kNormalQuantile975 : kUnseenSd;
   const double trust = kUnseenSd * kUnseenSd / (kUnseenSd * kUnseenSd + noise * noise);
   Belief belief;
   belief.p_right = 0.97;

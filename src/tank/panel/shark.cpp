@@ -9,7 +9,6 @@
 namespace thresher {
 namespace {
 
-constexpr double kQuantile90 = 1.2815515655446004;
 // Nobody is certain: a probability of 0 or 1 could never be mended by evidence.
 constexpr double kCertaintyMax = 0.98;
 
@@ -51,8 +50,8 @@ Ballot make_ballot(const std::string& shark, const Pitch& pitch, const Belief& b
                      {"pitch", pitch_points(pitch)}},
           .forecast = {.p_works = probability(belief.p_works.value_or(p_right * p_fast)),
                        .log_speedup_median = mean,
-                       .log_speedup_low = mean - kQuantile90 * sd,
-                       .log_speedup_high = mean + kQuantile90 * sd},
+                       .log_speedup_low = mean - referee::kNormalQuantile90 * sd,
+                       .log_speedup_high = mean + referee::kNormalQuantile90 * sd},
           .vote = false,
           .reason = belief.reason};
 }

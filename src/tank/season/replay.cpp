@@ -10,14 +10,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::optional<double> number(const Json& object, const char* key) {
+std::optional<double> number_at(const Json& object, const char* key) {
   if (!object.is_object()) return std::nullopt;
   const auto found = object.find(key);
   if (found == object.end() || !found->is_number()) return std::nullopt;
   return found->get<double>();
 }
 
-std::string text(const Json& object, const char* key) {
+std::string text_at(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
@@ -31,10 +31,10 @@ struct Statement {
 
 Statement statement_of(const Json& ballot) {
   const Json forecast = ballot.contains("forecast") ? ballot.at("forecast") : Json();
-  const std::optional<double> low = number(forecast, "log_speedup_low");
-  const std::optional<double> high = number(forecast, "log_speedup_high");
-  const std::optional<double> median = number(forecast, "log_speedup_median");
-  Statement statement{.shark = text(ballot, "shark"), .p_works = number(forecast, "p_works")};
+  const std::optional<double> low = number_at(forecast, "log_speedup_low");
+  const std::optional<double> high = number_at(forecast, "log_speedup_high");
+  const std::optional<double> median = number_at(forecast, "log_speedup_median");
+  Statement statement{.shark = text_at(ballot, "shark"), .p_works = number_at(forecast, "p_works")};
   const bool votes = ballot.contains("vote") && ballot.at("vote") == true;
   if (!statement.p_works && votes) statement.p_works = kVoteMeans;
   if (low && high) {
@@ -47,9 +47,9 @@ Statement statement_of(const Json& ballot) {
 
 std::map<std::string, double> losses(const std::vector<Statement>& statements,
                                      const Json& verdict) {
-  const std::string kind = text(verdict, "kind");
+  const std::string kind = text_at(verdict, "kind");
   const Json speedup = verdict.contains("speedup") ? verdict.at("speedup") : Json();
-  const std::optional<double> value = number(speedup, "value");
+  const std::optional<double> value = number_at(speedup, "value");
   std::map<std::string, double> loss;
   for (const Statement& statement : statements) {
     ForecastScore score;
@@ -73,13 +73,13 @@ std::vector<RoundCredibilities> replayed_credibilities(const std::vector<LedgerE
   Credibilities weights;
   for (const LedgerEntry& entry : entries) {
     const Json& data = entry.data;
-    const int round = static_cast<int>(number(data, "round").value_or(0));
+    const int round = static_cast<int>(number_at(data, "round").value_or(0));
     if (entry.kind == "ballot") {
-      statements[{round, text(data, "pitch")}].push_back(statement_of(data));
-      sharks.insert(text(data, "shark"));
+      statements[{round, text_at(data, "pitch")}].push_back(statement_of(data));
+      sharks.insert(text_at(data, "shark"));
     } else if (entry.kind == "verdict" && !sharks.empty()) {
       weights = credibilities_for({sharks.begin(), sharks.end()}, weights);
-      weights = updated(weights, losses(statements[{round, text(data, "pitch")}], data),
+      weights = updated(weights, losses(statements[{round, text_at(data, "pitch")}], data),
                         learning_rate(sharks.size()));
       if (rounds.empty() || rounds.back().round != round) rounds.push_back({.round = round});
       rounds.back().weights = weights;
