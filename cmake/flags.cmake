@@ -45,3 +45,23 @@ if(THRESHER_SANITIZE)
     -fsanitize=${THRESHER_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${THRESHER_SANITIZE})
 endif()
+
+# Most of the time of compiling a file goes into its headers, so the files of a folder are compiled
+# together, up to sixteen at a time: anonymous namespaces of a folder share their names. Files with options
+# of their own, such as the CPU's bodies, stay alone.
+function(thresher_compile_together target)
+  if(NOT THRESHER_TOGETHER)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "\\.cpp$")
+  foreach(source IN LISTS sources)
+    file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${source})
+    get_filename_component(folder ${folder} DIRECTORY)
+    string(MAKE_C_IDENTIFIER "${folder}" folder)
+    math(EXPR count_${folder} "0${count_${folder}} + 1")
+    math(EXPR batch "(${count_${folder}} - 1) / 16")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${batch})
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()

@@ -13,6 +13,7 @@ function(thresher_folder name)
   target_include_directories(thresher_${name} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
   target_link_libraries(thresher_${name} PRIVATE thresher_flags)
+  thresher_compile_together(thresher_${name})
 endfunction()
 
 add_library(thresher_fmt OBJECT ${PROJECT_SOURCE_DIR}/src/fmt.cpp)

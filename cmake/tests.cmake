@@ -15,6 +15,7 @@ function(thresher_test_folder name)
   target_compile_definitions(${name}_tests PRIVATE
     THRESHER_SOURCE_DIR="${PROJECT_SOURCE_DIR}" THRESHER_BINARY_DIR="${PROJECT_BINARY_DIR}")
   target_link_libraries(${name}_tests PRIVATE test_support ${ARGN} GTest::gtest_main)
+  thresher_compile_together(${name}_tests)
   # Listing the cases runs the binary. Doing that when CTest starts, not when the binary is linked,
   # keeps a crash at start-up a failed test and lets ./run choose the process's surroundings.
   gtest_discover_tests(${name}_tests TEST_PREFIX ${name}. NO_PRETTY_VALUES

@@ -12,6 +12,7 @@ add_library(thresher_tools STATIC ${tool_sources})
 target_include_directories(thresher_tools PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
 target_link_libraries(thresher_tools
   PUBLIC thresher PRIVATE thresher_flags ${CMAKE_DL_LIBS} m)
+thresher_compile_together(thresher_tools)
 target_compile_definitions(thresher_tools PUBLIC THRESHER_VERSION="${PROJECT_VERSION}")
 # The two large headers that most of these files include; no file relies on that.
 target_precompile_headers(thresher_tools PRIVATE <nlohmann/json.hpp> <fmt/format.h>)

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 
 #include "cli/commands.hpp"
@@ -41,11 +40,12 @@ std::vector<std::string> python_environments() {
 
 }  // namespace
 
-CLI::Option* add_backend_option(CLI::App& command, std::string& word,
-                                const std::vector<std::string>& words) {
-  return command.add_option("--backend", word, "What computes")
-      ->check(CLI::IsMember(words))
-      ->default_str("gpu where there is a usable one, else cpu");
+Option backend_option(std::string& word, const std::vector<std::string>& words) {
+  return {.name = "--backend",
+          .value = &word,
+          .what = "What computes",
+          .words = words,
+          .default_text = "gpu where there is a usable one, else cpu"};
 }
 
 const Backend& choose_backend(const std::string& word, const std::vector<std::string>& variants,

@@ -6,19 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "cli/command.hpp"
 #include "engine/backends.hpp"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
 
 namespace thresher::cli {
 
-// Adds the option; `word` stays empty when nobody says. `words` are the backends that the command
-// can use.
-CLI::Option* add_backend_option(CLI::App& command, std::string& word,
-                                const std::vector<std::string>& words = {"cpu", "gpu"});
+// `word` stays empty when nobody says. `words` are the backends that the command can use.
+Option backend_option(std::string& word, const std::vector<std::string>& words = {"cpu", "gpu"});
 
 // The backend to use: the one that was named, else the one that the named variants belong to, else
 // what this machine has. Throws Error where a GPU is needed and there is none, and UsageError where

@@ -2,7 +2,6 @@
 // thresher bench: variants and peers on the problems of a suite, side by side.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <deque>
 #include <memory>
@@ -253,44 +252,58 @@ int run_bench(const BenchOptions& options) {
 
 }  // namespace
 
-Command add_bench(CLI::App& app) {
+Command bench_command() {
   const auto options = std::make_shared<BenchOptions>();
-  CLI::App* command =
-      app.add_subcommand("bench", "Time a suite: rates, share of the speed of light, peers");
-  add_backend_option(*command, options->backend);
-  command->add_option("--suite", options->suites, "Suite names or .toml files")->required();
-  command->add_option("--problem", options->problems, "Only these problems");
-  command->add_option("--variant", options->variants, "Variants to time")
-      ->default_str(kEnginesChoice);
-  command->add_option("--threads", options->thread_counts, "Thread counts, on the CPU")
-      ->check(CLI::Range(1, 1024))
-      ->default_str("all cores");
-  command->add_option("--op", options->op, "Operation, instead of the suite's")
-      ->check(CLI::IsMember({"gemm", "dual"}));
-  command->add_option("--activations", options->activations, "Type, instead of the suite's")
-      ->check(CLI::IsMember({"nvfp4", "fp16", "bf16"}));
-  command->add_option("--output", options->output, "Type, instead of the suite's")
-      ->check(CLI::IsMember({"fp16", "bf16", "fp32"}));
-  command
-      ->add_option("--timing", options->timing,
-                   "On a GPU: what surrounds a timed call (docs/measuring.md)")
-      ->check(CLI::IsMember({"foreign", "back_to_back", "alone"}))
-      ->capture_default_str();
-  command->add_option("--launch", options->launch, "On a GPU: replays of a CUDA graph, or launches")
-      ->check(CLI::IsMember({"graph", "eager"}))
-      ->capture_default_str();
-  command->add_option("--sizes", options->sizes, "On a GPU: who knows the group sizes")
-      ->check(CLI::IsMember({"host", "device"}))
-      ->capture_default_str();
-  command->add_option("--seconds", options->seconds, "Time per problem and thread count")
-      ->check(CLI::Range(0.01, 3600.0))
-      ->capture_default_str();
-  command->add_option("--seed", options->seed, "Where inputs and order come from")
-      ->capture_default_str();
-  command->add_flag("--peers", options->peers,
-                    "Time OpenBLAS, on a GPU cuBLAS, side by side (docs/measuring.md)");
-  command->add_flag("--json", options->json, "Print one JSON object per line");
-  return {command, [options] { return run_bench(*options); }};
+  return {.name = "bench",
+          .what = "Time a suite: rates, share of the speed of light, peers",
+          .options = {backend_option(options->backend),
+                      {.name = "--suite",
+                       .value = &options->suites,
+                       .what = "Suite names or .toml files",
+                       .required = true},
+                      {"--problem", &options->problems, "Only these problems"},
+                      {.name = "--variant",
+                       .value = &options->variants,
+                       .what = "Variants to time",
+                       .default_text = kEnginesChoice},
+                      {.name = "--threads",
+                       .value = &options->thread_counts,
+                       .what = "Thread counts, on the CPU",
+                       .range = {{1, 1024}},
+                       .default_text = "all cores"},
+                      {.name = "--op",
+                       .value = &options->op,
+                       .what = "Operation, instead of the suite's",
+                       .words = {"gemm", "dual"}},
+                      {.name = "--activations",
+                       .value = &options->activations,
+                       .what = "Type, instead of the suite's",
+                       .words = {"nvfp4", "fp16", "bf16"}},
+                      {.name = "--output",
+                       .value = &options->output,
+                       .what = "Type, instead of the suite's",
+                       .words = {"fp16", "bf16", "fp32"}},
+                      {.name = "--timing",
+                       .value = &options->timing,
+                       .what = "On a GPU: what surrounds a timed call (docs/measuring.md)",
+                       .words = {"foreign", "back_to_back", "alone"}},
+                      {.name = "--launch",
+                       .value = &options->launch,
+                       .what = "On a GPU: replays of a CUDA graph, or launches",
+                       .words = {"graph", "eager"}},
+                      {.name = "--sizes",
+                       .value = &options->sizes,
+                       .what = "On a GPU: who knows the group sizes",
+                       .words = {"host", "device"}},
+                      {.name = "--seconds",
+                       .value = &options->seconds,
+                       .what = "Time per problem and thread count",
+                       .range = {{0.01, 3600}}},
+                      {"--seed", &options->seed, "Where inputs and order come from"},
+                      {"--peers", &options->peers,
+                       "Time OpenBLAS, on a GPU cuBLAS, side by side (docs/measuring.md)"},
+                      {"--json", &options->json, "Print one JSON object per line"}},
+          .run = [options] { return run_bench(*options); }};
 }
 
 }  // namespace thresher::cli

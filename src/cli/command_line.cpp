@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <new>
+#include <type_traits>
 
 #include "cli/commands.hpp"
 
@@ -18,48 +19,86 @@ int complain(const std::string& message, int exit_code) {
   return exit_code;
 }
 
-std::string help_hint(const std::vector<Command>& commands) {
-  for (const Command& command : commands) {
-    if (command.app->parsed()) {
-      return fmt::format("try 'thresher {} --help'", command.app->get_name());
-    }
-  }
-  return "try 'thresher --help'";
-}
-
-int run_parsed(const std::vector<Command>& commands) {
-  for (const Command& command : commands) {
-    if (command.app->parsed()) return command.run();
-  }
-  throw UsageError("no command given; try 'thresher --help'");
-}
-
 // A full disk or a closed pipe must not look like success.
 int check_output(int exit_code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
   return complain("cannot write the output; is the disk full or the reader gone?", kExitFailure);
 }
 
+template <typename Value>
+constexpr bool kIsInteger = std::is_same_v<Value, int> || std::is_same_v<Value, std::vector<int>>;
+
+// Numbers and words that are there before anybody names others are the default.
+template <typename Value>
+bool says_default(const Value& value) {
+  if constexpr (std::is_arithmetic_v<Value>) return true;
+  if constexpr (std::is_same_v<Value, std::string>) return !value.empty();
+  return false;
+}
+
+template <typename Value>
+void declare_option(CLI::App& app, const Option& option, Value& value) {
+  CLI::Option* declared = app.add_option(option.name, value, option.what);
+  declared->required(option.required);
+  if (!option.words.empty()) declared->check(CLI::IsMember(option.words));
+  if (option.range && kIsInteger<Value>) {
+    declared->check(
+        CLI::Range(static_cast<int>(option.range->low), static_cast<int>(option.range->high)));
+  } else if (option.range) {
+    declared->check(CLI::Range(option.range->low, option.range->high));
+  }
+  if (!option.type_text.empty()) declared->type_name(option.type_text);
+  if (!option.default_text.empty()) {
+    declared->default_str(option.default_text);
+  } else if (says_default(value)) {
+    declared->capture_default_str();
+  }
+}
+
+void declare_option(CLI::App& app, const Option& option, bool& value) {
+  app.add_flag(option.name, value, option.what);
+}
+
+void declare(CLI::App& parent, const Command& command) {
+  CLI::App* app = parent.add_subcommand(command.name, command.what);
+  if (command.hidden) app->group("");
+  for (const Option& option : command.options) {
+    std::visit([&](auto* value) { declare_option(*app, option, *value); }, option.value);
+  }
+  for (const Command& subcommand : command.commands) declare(*app, subcommand);
+  if (!command.commands.empty()) app->require_subcommand(1);
+}
+
+int run_parsed(const CLI::App& app, const std::vector<Command>& commands) {
+  for (const Command& command : commands) {
+    const CLI::App* parsed = app.get_subcommand(command.name);
+    if (!parsed->parsed()) continue;
+    return command.commands.empty() ? command.run() : run_parsed(*parsed, command.commands);
+  }
+  throw UsageError("no command given; try 'thresher --help'");
+}
+
+std::string help_hint(const CLI::App& app) {
+  const std::vector<CLI::App*> parsed = app.get_subcommands();
+  if (parsed.empty()) return "try 'thresher --help'";
+  return fmt::format("try 'thresher {} --help'", parsed.front()->get_name());
+}
+
 }  // namespace
 
-int run_command_line(int argc, const char* const* argv) {
+int run_command_line(const std::vector<Command>& commands, int argc, const char* const* argv) {
   CLI::App app("NVFP4 grouped GEMM and gated dual GEMM, verified and measured", "thresher");
   app.set_version_flag("--version", std::string("thresher ") + THRESHER_VERSION);
   // None is an error too, but CLI11 would then complain of that before it names an unknown one.
   app.require_subcommand(0, 1);
-  std::vector<Command> commands;
-  for (const auto add : {add_doctor, add_verify, add_bench, add_variants, add_suites, add_match,
-                         add_pitch, add_constraints, add_round, add_season, add_scoreboard,
-                         add_ledger, add_report, add_referee, add_worker}) {
-    commands.push_back(add(app));
-  }
+  for (const Command& command : commands) declare(app, command);
   try {
     app.parse(argc, argv);
-    return check_output(run_parsed(commands));
+    return check_output(run_parsed(app, commands));
   } catch (const CLI::Success& help) {
     return check_output(app.exit(help));
   } catch (const CLI::ParseError& error) {
-    return complain(fmt::format("{}; {}", error.what(), help_hint(commands)), kExitUsage);
+    return complain(fmt::format("{}; {}", error.what(), help_hint(app)), kExitUsage);
   } catch (const UsageError& error) {
     return complain(error.what(), kExitUsage);
   } catch (const std::bad_alloc&) {
@@ -68,6 +107,15 @@ int run_command_line(int argc, const char* const* argv) {
   } catch (const std::exception& error) {
     return complain(error.what(), kExitFailure);
   }
+}
+
+int run_command_line(int argc, const char* const* argv) {
+  return run_command_line(
+      {doctor_command(), verify_command(), bench_command(), variants_command(), suites_command(),
+       match_command(), pitch_command(), constraints_command(), round_command(), season_command(),
+       scoreboard_command(), ledger_command(), report_command(), referee_command(),
+       worker_command()},
+      argc, argv);
 }
 
 }  // namespace thresher::cli

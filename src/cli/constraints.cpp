@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -19,8 +18,7 @@ namespace thresher::cli {
 namespace {
 
 struct ConstraintsOptions {
-  std::filesystem::path ledger;
-  bool ledger_named = false;  // and so must be there
+  std::filesystem::path ledger;  // one that is named must be there
   std::string backend;
   bool json = false;
 };
@@ -59,8 +57,9 @@ bool speaks_of(const Constraint& constraint, const std::string& backend) {
 
 Listing list_all(const ConstraintsOptions& options, const Backend& backend) {
   Listing listing{builtin_constraints(), {.device = backend.device_name()}};
-  if (!options.ledger_named && !std::filesystem::exists(options.ledger)) return listing;
-  const Ledger ledger = open_existing_ledger(options.ledger);
+  const bool is_named = !options.ledger.empty();
+  if (!is_named && !std::filesystem::exists(kDefaultLedger)) return listing;
+  const Ledger ledger = open_existing_ledger(is_named ? options.ledger : kDefaultLedger);
   listing.context = context_of(ledger, backend);
   for (Constraint& learned : learned_constraints(ledger)) {
     listing.constraints.push_back(std::move(learned));
@@ -115,18 +114,14 @@ int run_constraints(const ConstraintsOptions& options) {
 
 }  // namespace
 
-Command add_constraints(CLI::App& app) {
+Command constraints_command() {
   const auto options = std::make_shared<ConstraintsOptions>();
-  CLI::App* command = app.add_subcommand(
-      "constraints", "List what vetoes pitches: facts, rules, and what the ledger has learned");
-  add_backend_option(*command, options->backend)
-      ->description("Only those that speak of this backend, as they stand on it");
-  add_ledger_option(*command, options->ledger);
-  command->add_flag("--json", options->json, "Print one JSON object");
-  return {command, [options, command] {
-            options->ledger_named = command->count("--ledger") > 0;
-            return run_constraints(*options);
-          }};
+  Option backend = backend_option(options->backend);
+  backend.what = "Only those that speak of this backend, as they stand on it";
+  return {.name = "constraints",
+          .what = "List what vetoes pitches: facts, rules, and what the ledger has learned",
+          .options = {backend, ledger_option(options->ledger), json_flag(options->json)},
+          .run = [options] { return run_constraints(*options); }};
 }
 
 }  // namespace thresher::cli

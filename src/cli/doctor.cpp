@@ -2,7 +2,6 @@
 // thresher doctor: what this machine has, what it can do, and how quiet it is.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fstream>
 #include <memory>
@@ -245,19 +244,22 @@ int run_doctor(const DoctorOptions& options) {
 
 }  // namespace
 
-Command add_doctor(CLI::App& app) {
+Command doctor_command() {
   const auto options = std::make_shared<DoctorOptions>();
-  CLI::App* command =
-      app.add_subcommand("doctor", "Say what this machine has, what it can do and how quiet it is");
-  add_backend_option(*command, options->backend);
-  command->add_option("--seconds", options->seconds, "Time to measure per thread count")
-      ->check(CLI::Range(0.05, 600.0))
-      ->capture_default_str();
-  command->add_option("--threads", options->thread_count, "Threads to measure with besides one")
-      ->check(CLI::Range(1, 1024))
-      ->default_str("all cores");
-  command->add_flag("--json", options->json, "Print one JSON object");
-  return {command, [options] { return run_doctor(*options); }};
+  return {.name = "doctor",
+          .what = "Say what this machine has, what it can do and how quiet it is",
+          .options = {backend_option(options->backend),
+                      {.name = "--seconds",
+                       .value = &options->seconds,
+                       .what = "Time to measure per thread count",
+                       .range = {{0.05, 600}}},
+                      {.name = "--threads",
+                       .value = &options->thread_count,
+                       .what = "Threads to measure with besides one",
+                       .range = {{1, 1024}},
+                       .default_text = "all cores"},
+                      json_flag(options->json)},
+          .run = [options] { return run_doctor(*options); }};
 }
 
 }  // namespace thresher::cli

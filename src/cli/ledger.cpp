@@ -2,7 +2,6 @@
 // thresher ledger: prove that the record is whole (verify), read it (show), hand it on (export).
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -21,7 +20,7 @@ namespace {
 constexpr std::size_t kSummaryWidth = 60;
 
 struct LedgerOptions {
-  std::filesystem::path ledger;
+  std::filesystem::path ledger = kDefaultLedger;
   std::string season;
   std::string kind;
   std::string format = "json";
@@ -133,46 +132,44 @@ int run_export(const LedgerOptions& options) {
   return kExitOk;
 }
 
-void add_season_option(CLI::App& command, LedgerOptions& options) {
-  command.add_option("--season", options.season, "Only this season");
+Option season_option(LedgerOptions& options) {
+  return {"--season", &options.season, "Only this season"};
 }
 
 }  // namespace
 
-Command add_ledger(CLI::App& app) {
+Command ledger_command() {
   const auto options = std::make_shared<LedgerOptions>();
-  CLI::App* command =
-      app.add_subcommand("ledger", "The tournament's record: prove it whole, read it, export it");
-  command->require_subcommand(1);
-
-  CLI::App* verify = command->add_subcommand(
-      "verify", "Recompute the chain of hashes; exit code 1 if an entry was changed or is missing");
-  add_ledger_option(*verify, options->ledger);
-  verify->add_flag("--json", options->json, "Print one JSON object");
-
-  CLI::App* show = command->add_subcommand("show", "List entries");
-  add_ledger_option(*show, options->ledger);
-  add_season_option(*show, *options);
-  show->add_option("--kind", options->kind, "Only entries of this kind: match, verdict, ...");
-  show->add_flag("--json", options->json, "Print one JSON object");
-
-  CLI::App* export_command =
-      command->add_subcommand("export", "Write all entries, or all matches, as JSON");
-  add_ledger_option(*export_command, options->ledger);
-  add_season_option(*export_command, *options);
-  export_command
-      ->add_option("--format", options->format,
-                   "json: one entry per line; t4: matches in Kernel Tuner's results schema")
-      ->check(CLI::IsMember({"json", "t4"}))
-      ->capture_default_str();
-  export_command->add_option("--output", options->output, "The file to write")
-      ->default_str("standard output");
-
-  return {command, [=] {
-            if (verify->parsed()) return run_verify(*options);
-            if (show->parsed()) return run_show(*options);
-            return run_export(*options);
-          }};
+  const Command verify{
+      .name = "verify",
+      .what = "Recompute the chain of hashes; exit code 1 if an entry was changed or is missing",
+      .options = {ledger_option(options->ledger), json_flag(options->json)},
+      .run = [options] { return run_verify(*options); }};
+  const Command show{
+      .name = "show",
+      .what = "List entries",
+      .options = {ledger_option(options->ledger),
+                  season_option(*options),
+                  {"--kind", &options->kind, "Only entries of this kind: match, verdict, ..."},
+                  json_flag(options->json)},
+      .run = [options] { return run_show(*options); }};
+  const Command write{
+      .name = "export",
+      .what = "Write all entries, or all matches, as JSON",
+      .options = {ledger_option(options->ledger),
+                  season_option(*options),
+                  {.name = "--format",
+                   .value = &options->format,
+                   .what = "json: one entry per line; t4: matches in Kernel Tuner's results schema",
+                   .words = {"json", "t4"}},
+                  {.name = "--output",
+                   .value = &options->output,
+                   .what = "The file to write",
+                   .default_text = "standard output"}},
+      .run = [options] { return run_export(*options); }};
+  return {.name = "ledger",
+          .what = "The tournament's record: prove it whole, read it, export it",
+          .commands = {verify, show, write}};
 }
 
 }  // namespace thresher::cli

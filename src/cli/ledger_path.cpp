@@ -3,21 +3,15 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "thresher/error.hpp"
 
 namespace thresher::cli {
-namespace {
 
-constexpr const char* kDefaultPath = "out/ledger.db";
-
-}  // namespace
-
-void add_ledger_option(CLI::App& command, std::filesystem::path& path) {
-  path = kDefaultPath;
-  command.add_option("--ledger", path, "The ledger's file, from the current folder")
-      ->default_str(kDefaultPath);
+Option ledger_option(std::filesystem::path& path) {
+  return {.name = "--ledger",
+          .value = &path,
+          .what = "The ledger's file, from the current folder",
+          .default_text = kDefaultLedger};
 }
 
 Ledger open_existing_ledger(const std::filesystem::path& path) {

@@ -4,15 +4,14 @@
 
 #include <filesystem>
 
+#include "cli/command.hpp"
 #include "tank/ledger/ledger.hpp"
-
-namespace CLI {
-class App;
-}
 
 namespace thresher::cli {
 
-void add_ledger_option(CLI::App& command, std::filesystem::path& path);
+inline constexpr const char* kDefaultLedger = "out/ledger.db";
+
+Option ledger_option(std::filesystem::path& path);
 
 // For commands that only look: a path where there is no ledger is an Error, not a new ledger.
 Ledger open_existing_ledger(const std::filesystem::path& path);

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <memory>
 
@@ -18,8 +17,10 @@
 namespace thresher::cli {
 namespace {
 
+constexpr const char* kDefaultChampion = "default";
+
 struct MatchArguments {
-  std::string champion;
+  std::string champion = kDefaultChampion;
   std::string challenger;
   std::vector<std::string> command;
   std::string backend;
@@ -30,10 +31,8 @@ struct MatchArguments {
   bool json = false;
 };
 
-constexpr const char* kEnginesChoice = "default";
-
 Contestant variant_contestant(const std::string& name, const Backend& backend) {
-  if (name == kEnginesChoice) {
+  if (name == kDefaultChampion) {
     return {.kind = ContestantKind::kVariant, .name = name, .backend = std::string(backend.name)};
   }
   return variant_named(name);
@@ -69,7 +68,7 @@ Contestant contestant_from(const std::string& argument, const Backend& backend) 
 const Backend& backend_from(const MatchArguments& arguments) {
   std::vector<std::string> variants;
   for (const std::string& argument : {arguments.champion, arguments.challenger}) {
-    const bool is_variant = !argument.empty() && argument != kEnginesChoice && !is_file(argument);
+    const bool is_variant = !argument.empty() && argument != kDefaultChampion && !is_file(argument);
     if (is_variant) variants.push_back(argument);
   }
   check_variant_names(variants);
@@ -88,6 +87,12 @@ Contestant challenger_from(const MatchArguments& arguments, const Backend& backe
           .backend = std::string(backend.name)};
 }
 
+bool is_number(const std::string& text, double& number) {
+  char* end = nullptr;
+  number = std::strtod(text.c_str(), &end);
+  return !text.empty() && *end == '\0';
+}
+
 // "speedup=1.02", "regression=0.05" and so on.
 DealTerms terms_from(const std::vector<std::string>& assignments) {
   DealTerms terms;
@@ -99,7 +104,7 @@ DealTerms terms_from(const std::vector<std::string>& assignments) {
     const std::size_t equals = std::min(assignment.find('='), assignment.size());
     const auto found = known.find(assignment.substr(0, equals));
     const std::string number = assignment.substr(std::min(equals + 1, assignment.size()));
-    if (found == known.end() || !CLI::detail::lexical_cast(number, *found->second)) {
+    if (found == known.end() || !is_number(number, *found->second)) {
       throw UsageError(
           fmt::format("deal term '{}' is not speedup, regression, spread or confidence = a number",
                       assignment));
@@ -132,40 +137,45 @@ int run_match(const MatchArguments& arguments) {
 
 }  // namespace
 
-Command add_match(CLI::App& app) {
+Command match_command() {
   const auto arguments = std::make_shared<MatchArguments>();
   MatchOptions& options = arguments->options;
-  CLI::App* command = app.add_subcommand(
-      "match", "Judge a challenger against a champion; exit code 0 if it is accepted");
-  command->add_option("--champion", arguments->champion, "Variant, .c, .cpp or .so file")
-      ->default_val(kEnginesChoice);
-  command->add_option("--challenger", arguments->challenger, "Variant, .c, .cpp or .so file");
-  command->add_option("command", arguments->command,
-                      "After --: a challenger that speaks the protocol (docs/contestants.md)");
-  add_backend_option(*command, arguments->backend);
-  command->add_option("--suite", arguments->suite, "Suite name or .toml file")->required();
-  command
-      ->add_option("--terms", arguments->terms,
-                   "Deal terms: speedup=1.01 regression=0.03 spread=0.05 confidence=0.95")
-      ->type_name("NAME=VALUE ...");
-  command->add_option("--seconds", options.seconds_max, "Longest time the match may take")
-      ->check(CLI::Range(0.1, 86400.0))
-      ->capture_default_str();
-  command->add_option("--call-seconds", options.call_timeout_seconds, "Longest time of one call")
-      ->check(CLI::Range(0.01, 3600.0))
-      ->capture_default_str();
-  command->add_option("--blocks", options.blocks_per_problem, "ABBA blocks per problem and heat")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  command->add_option("--threads", options.thread_count, "Threads of each contestant")
-      ->check(CLI::Range(1, 1024))
-      ->default_str("all cores");
-  command
-      ->add_option("--seed", options.seed, "To repeat a match: who knows it can foresee the inputs")
-      ->default_str("drawn from the kernel");
-  command->add_flag("--warm", arguments->warm, "Leave caches warm between calls");
-  command->add_flag("--json", arguments->json, "Print one JSON object");
-  return {command, [arguments] { return run_match(*arguments); }};
+  return {
+      .name = "match",
+      .what = "Judge a challenger against a champion; exit code 0 if it is accepted",
+      .options = {{"--champion", &arguments->champion, "Variant, .c, .cpp or .so file"},
+                  {"--challenger", &arguments->challenger, "Variant, .c, .cpp or .so file"},
+                  {"command", &arguments->command,
+                   "After --: a challenger that speaks the protocol (docs/contestants.md)"},
+                  backend_option(arguments->backend),
+                  {.name = "--suite",
+                   .value = &arguments->suite,
+                   .what = "Suite name or .toml file",
+                   .required = true},
+                  {.name = "--terms",
+                   .value = &arguments->terms,
+                   .what = "Deal terms: speedup=1.01 regression=0.03 spread=0.05 confidence=0.95",
+                   .type_text = "NAME=VALUE ..."},
+                  {.name = "--seconds",
+                   .value = &options.seconds_max,
+                   .what = "Longest time the match may take",
+                   .range = {{0.1, 86400}}},
+                  {.name = "--call-seconds",
+                   .value = &options.call_timeout_seconds,
+                   .what = "Longest time of one call",
+                   .range = {{0.01, 3600}}},
+                  {.name = "--blocks",
+                   .value = &options.blocks_per_problem,
+                   .what = "ABBA blocks per problem and heat",
+                   .range = {{1, 1000}}},
+                  contestant_threads_option(options.thread_count),
+                  {.name = "--seed",
+                   .value = &options.seed,
+                   .what = "To repeat a match: who knows it can foresee the inputs",
+                   .default_text = "drawn from the kernel"},
+                  {"--warm", &arguments->warm, "Leave caches warm between calls"},
+                  json_flag(arguments->json)},
+      .run = [arguments] { return run_match(*arguments); }};
 }
 
 }  // namespace thresher::cli

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -186,26 +185,29 @@ int run_check(const PitchOptions& options) {
 
 }  // namespace
 
-Command add_pitch(CLI::App& app) {
+Command pitch_command() {
   const auto options = std::make_shared<PitchOptions>();
-  CLI::App* command = app.add_subcommand("pitch", "Pitch files (docs/pitches.md)");
-  command->require_subcommand(1);
-  CLI::App* check = command->add_subcommand(
-      "check",
-      "Say what a pitch claims and runs, or what it lacks; exit code 1 if it lacks anything");
-  check->add_option("files", options->files, "Pitch files")->required();
-  add_backend_option(*check, options->backend)->default_str("each pitch's own");
-  check->add_flag("--run", options->run, "Also build it, run it and check that it is right");
-  check
-      ->add_option("--call-seconds", options->match.call_timeout_seconds,
-                   "With --run: longest time of one call")
-      ->check(CLI::Range(0.01, 3600.0))
-      ->capture_default_str();
-  check->add_option("--seconds", options->match.seconds_max, "With --run: longest time per pitch")
-      ->check(CLI::Range(0.1, 86400.0))
-      ->capture_default_str();
-  check->add_flag("--json", options->json, "Print one JSON object");
-  return {command, [options] { return run_check(*options); }};
+  Option backend = backend_option(options->backend);
+  backend.default_text = "each pitch's own";
+  const Command check{
+      .name = "check",
+      .what =
+          "Say what a pitch claims and runs, or what it lacks; exit code 1 if it lacks anything",
+      .options =
+          {{.name = "files", .value = &options->files, .what = "Pitch files", .required = true},
+           backend,
+           {"--run", &options->run, "Also build it, run it and check that it is right"},
+           {.name = "--call-seconds",
+            .value = &options->match.call_timeout_seconds,
+            .what = "With --run: longest time of one call",
+            .range = {{0.01, 3600}}},
+           {.name = "--seconds",
+            .value = &options->match.seconds_max,
+            .what = "With --run: longest time per pitch",
+            .range = {{0.1, 86400}}},
+           json_flag(options->json)},
+      .run = [options] { return run_check(*options); }};
+  return {.name = "pitch", .what = "Pitch files (docs/pitches.md)", .commands = {check}};
 }
 
 }  // namespace thresher::cli

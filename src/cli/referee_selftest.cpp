@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // thresher referee selftest: does the referee, on this machine and today, tell nothing from
 // something? Matches of the champion against itself, without and with a gain of known size.
-#include "cli/referee_selftest.hpp"
-
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -13,6 +10,7 @@
 
 #include "cli/backend_option.hpp"
 #include "cli/command_line.hpp"
+#include "cli/commands.hpp"
 #include "cli/progress.hpp"
 #include "cli/selection.hpp"
 #include "cli/table.hpp"
@@ -129,32 +127,35 @@ int run_selftest(const SelftestArguments& arguments) {
 
 }  // namespace
 
-Command add_referee_selftest(CLI::App& referee_app) {
+Command referee_selftest_command() {
   const auto arguments = std::make_shared<SelftestArguments>();
-  CLI::App* command = referee_app.add_subcommand(
-      "selftest", "Play the champion against itself; exit code 1 if more than 5 % are different");
-  command->add_option("--suite", arguments->suite, "Suite name or .toml file")
-      ->capture_default_str();
-  command->add_option("--problem", arguments->problems, "Only these problems");
-  command->add_option("--threads", arguments->thread_count, "Threads of each contestant")
-      ->check(CLI::Range(1, 1024))
-      ->default_str("all cores");
-  command->add_option("--variant", arguments->variant, "Champion")
-      ->default_str("the engine's choice");
-  command->add_option("--matches", arguments->match_count, "Matches without a gain")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
-  command->add_option("--gain-matches", arguments->gain_match_count, "Matches with one")
-      ->check(CLI::Range(0, 100000))
-      ->capture_default_str();
-  command->add_option("--gain", arguments->gain, "Gain to inject")
-      ->check(CLI::Range(0.0, 10.0))
-      ->capture_default_str();
-  command->add_option("--seconds", arguments->seconds_max, "Longest time of one match")
-      ->check(CLI::Range(0.1, 86400.0))
-      ->capture_default_str();
-  command->add_flag("--json", arguments->json, "Print one JSON object");
-  return {command, [arguments] { return run_selftest(*arguments); }};
+  return {.name = "selftest",
+          .what = "Play the champion against itself; exit code 1 if more than 5 % are different",
+          .options = {{"--suite", &arguments->suite, "Suite name or .toml file"},
+                      {"--problem", &arguments->problems, "Only these problems"},
+                      contestant_threads_option(arguments->thread_count),
+                      {.name = "--variant",
+                       .value = &arguments->variant,
+                       .what = "Champion",
+                       .default_text = "the engine's choice"},
+                      {.name = "--matches",
+                       .value = &arguments->match_count,
+                       .what = "Matches without a gain",
+                       .range = {{1, 100000}}},
+                      {.name = "--gain-matches",
+                       .value = &arguments->gain_match_count,
+                       .what = "Matches with one",
+                       .range = {{0, 100000}}},
+                      {.name = "--gain",
+                       .value = &arguments->gain,
+                       .what = "Gain to inject",
+                       .range = {{0, 10}}},
+                      {.name = "--seconds",
+                       .value = &arguments->seconds_max,
+                       .what = "Longest time of one match",
+                       .range = {{0.1, 86400}}},
+                      json_flag(arguments->json)},
+          .run = [arguments] { return run_selftest(*arguments); }};
 }
 
 }  // namespace thresher::cli

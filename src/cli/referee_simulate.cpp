@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/referee_simulate.hpp"
-
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/command_line.hpp"
+#include "cli/commands.hpp"
 #include "cli/progress.hpp"
 #include "cli/table.hpp"
 #include "referee/statistics/simulation.hpp"
@@ -216,17 +214,17 @@ int run_simulate(const SimulateOptions& options) {
 
 }  // namespace
 
-Command add_referee_simulate(CLI::App& referee) {
+Command referee_simulate_command() {
   const auto options = std::make_shared<SimulateOptions>();
-  CLI::App* command = referee.add_subcommand(
-      "simulate", "Count wrong verdicts in model worlds (docs/statistics.md)");
-  command->add_option("--trials", options->trial_count, "Matches per figure")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
-  command->add_option("--seed", options->seed, "Where the worlds' luck comes from")
-      ->capture_default_str();
-  command->add_flag("--json", options->json, "Print one JSON object");
-  return {command, [options] { return run_simulate(*options); }};
+  return {.name = "simulate",
+          .what = "Count wrong verdicts in model worlds (docs/statistics.md)",
+          .options = {{.name = "--trials",
+                       .value = &options->trial_count,
+                       .what = "Matches per figure",
+                       .range = {{1, 1000000}}},
+                      {"--seed", &options->seed, "Where the worlds' luck comes from"},
+                      json_flag(options->json)},
+          .run = [options] { return run_simulate(*options); }};
 }
 
 }  // namespace thresher::cli

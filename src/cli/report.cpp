@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -21,7 +20,7 @@ namespace {
 constexpr const char* kDefaultOutput = "out/report.html";
 
 struct ReportOptions {
-  std::filesystem::path ledger;
+  std::filesystem::path ledger = kDefaultLedger;
   std::string season;
   std::filesystem::path output = kDefaultOutput;
   bool json = false;
@@ -80,16 +79,18 @@ int run_report(const ReportOptions& options) {
 
 }  // namespace
 
-Command add_report(CLI::App& app) {
+Command report_command() {
   const auto options = std::make_shared<ReportOptions>();
-  CLI::App* command =
-      app.add_subcommand("report", "Write the ledger as one HTML page that needs nothing else");
-  add_ledger_option(*command, options->ledger);
-  command->add_option("--season", options->season, "Only this season");
-  command->add_option("--output", options->output, "The file to write")
-      ->default_str(kDefaultOutput);
-  command->add_flag("--json", options->json, "Print one JSON object");
-  return {command, [=] { return run_report(*options); }};
+  return {.name = "report",
+          .what = "Write the ledger as one HTML page that needs nothing else",
+          .options = {ledger_option(options->ledger),
+                      {"--season", &options->season, "Only this season"},
+                      {.name = "--output",
+                       .value = &options->output,
+                       .what = "The file to write",
+                       .default_text = kDefaultOutput},
+                      json_flag(options->json)},
+          .run = [options] { return run_report(*options); }};
 }
 
 }  // namespace thresher::cli

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 
@@ -17,7 +16,7 @@ namespace thresher::cli {
 namespace {
 
 struct ScoreboardOptions {
-  std::filesystem::path ledger;
+  std::filesystem::path ledger = kDefaultLedger;
   std::string season;
   bool json = false;
 };
@@ -53,15 +52,17 @@ int run_scoreboard(const ScoreboardOptions& options) {
 
 }  // namespace
 
-Command add_scoreboard(CLI::App& app) {
+Command scoreboard_command() {
   const auto options = std::make_shared<ScoreboardOptions>();
-  CLI::App* command =
-      app.add_subcommand("scoreboard", "What was promised, what was measured, who was right");
-  command->add_option("--season", options->season, "Its name; 'seeds' is the one that began it all")
-      ->default_str("the last one played");
-  add_ledger_option(*command, options->ledger);
-  command->add_flag("--json", options->json, "Print one JSON object");
-  return {command, [options] { return run_scoreboard(*options); }};
+  return {.name = "scoreboard",
+          .what = "What was promised, what was measured, who was right",
+          .options = {{.name = "--season",
+                       .value = &options->season,
+                       .what = "Its name; 'seeds' is the one that began it all",
+                       .default_text = "the last one played"},
+                      ledger_option(options->ledger),
+                      json_flag(options->json)},
+          .run = [options] { return run_scoreboard(*options); }};
 }
 
 }  // namespace thresher::cli

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // thresher season: rounds until the pitches or the time run out, then the scoreboard.
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/commands.hpp"
@@ -8,16 +7,17 @@
 
 namespace thresher::cli {
 
-Command add_season(CLI::App& app) {
+Command season_command() {
   const auto options = std::make_shared<SeasonOptions>();
-  CLI::App* command =
-      app.add_subcommand("season", "Play pitches against the champion, round after round");
-  command->add_option("pitches", options->pitches,
-                      "Pitch files or folders of them; the shipped ones without any");
-  add_season_options(*command, *options);
-  command->add_flag("--resume", options->resume,
-                    "Go on with the season that was interrupted, where it stopped");
-  return {command, [options] {
+  std::vector<Option> all = season_options(*options);
+  all.insert(all.begin(), {"pitches", &options->pitches,
+                           "Pitch files or folders of them; the shipped ones without any"});
+  all.push_back({"--resume", &options->resume,
+                 "Go on with the season that was interrupted, where it stopped"});
+  return {.name = "season",
+          .what = "Play pitches against the champion, round after round",
+          .options = all,
+          .run = [options] {
             Ledger ledger(options->ledger);
             return play(*options, ledger, make_setup(*options, ledger));
           }};

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <random>
@@ -28,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kPilotShare = 0.25;    // of a season's time
-constexpr std::size_t kLineWidth = 99;
+constexpr std::size_t kEventWidth = 99;
 // What a season is played on when nobody says: milliseconds each on two cores, or what a GPU is
 // for.
 
@@ -39,7 +38,7 @@ class Ticker {
     const auto now = std::chrono::steady_clock::now();
     if (!on_terminal_ && now < next_) return;
     next_ = now + std::chrono::seconds(2);
-    const std::string line = what.substr(0, kLineWidth);
+    const std::string line = what.substr(0, kEventWidth);
     fmt::print(stderr, fmt::runtime(on_terminal_ ? "\r\033[K{}" : "{}\n"), line);
     std::fflush(stderr);
   }
@@ -182,33 +181,43 @@ void go_on(const SeasonOptions& options, const SeasonRecord& record, SeasonSetup
 
 }  // namespace
 
-void add_season_options(CLI::App& command, SeasonOptions& options) {
-  command.add_option("--votes", options.votes, "Ballots of people or agents, a .toml file each");
-  command.add_option("--suite", options.suite, "Suite name or .toml file")
-      ->default_str(fmt::format("{}, on a GPU {}", backend_named("cpu").season_suite,
-                               backend_named("gpu").season_suite));
-  add_backend_option(command, options.backend)
-      ->default_str("that of the pitches named, else gpu where there is a usable one");
-  command.add_option("--season", options.season, "Its name; one that is unfinished goes on")
-      ->default_str("today's date and a letter");
-  command.add_option("--rubric", options.rubric, "What scores weigh")
-      ->check(CLI::IsMember(rubric_names()))
-      ->capture_default_str();
-  command.add_option("--champion", options.champion, "The variant that holds the title at first")
-      ->default_str("a baseline without any of the ideas");
-  command.add_option("--seconds", options.seconds, "Time for all of it")
-      ->check(CLI::Range(1.0, 1e7))
-      ->capture_default_str();
-  command.add_option("--match-seconds", options.match_seconds, "Longest time of one match")
-      ->check(CLI::Range(1.0, 86400.0))
-      ->capture_default_str();
-  command.add_option("--threads", options.thread_count, "Threads of each contestant")
-      ->check(CLI::Range(1, 1024))
-      ->default_str("all cores");
-  command.add_option("--seed", options.seed, "Of the draw of control picks")
-      ->default_str("drawn from the system");
-  add_ledger_option(command, options.ledger);
-  command.add_flag("--json", options.json, "Print one JSON object");
+std::vector<Option> season_options(SeasonOptions& options) {
+  Option backend = backend_option(options.backend);
+  backend.default_text = "that of the pitches named, else gpu where there is a usable one";
+  return {{"--votes", &options.votes, "Ballots of people or agents, a .toml file each"},
+          {.name = "--suite",
+           .value = &options.suite,
+           .what = "Suite name or .toml file",
+           .default_text = fmt::format("{}, on a GPU {}", backend_named("cpu").season_suite,
+                                        backend_named("gpu").season_suite)},
+          backend,
+          {.name = "--season",
+           .value = &options.season,
+           .what = "Its name; one that is unfinished goes on",
+           .default_text = "today's date and a letter"},
+          {.name = "--rubric",
+           .value = &options.rubric,
+           .what = "What scores weigh",
+           .words = rubric_names()},
+          {.name = "--champion",
+           .value = &options.champion,
+           .what = "The variant that holds the title at first",
+           .default_text = "a baseline without any of the ideas"},
+          {.name = "--seconds",
+           .value = &options.seconds,
+           .what = "Time for all of it",
+           .range = {{1, 1e7}}},
+          {.name = "--match-seconds",
+           .value = &options.match_seconds,
+           .what = "Longest time of one match",
+           .range = {{1, 86400}}},
+          contestant_threads_option(options.thread_count),
+          {.name = "--seed",
+           .value = &options.seed,
+           .what = "Of the draw of control picks",
+           .default_text = "drawn from the system"},
+          ledger_option(options.ledger),
+          json_flag(options.json)};
 }
 
 SeasonSetup make_setup(const SeasonOptions& options, const Ledger& ledger) {

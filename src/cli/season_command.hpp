@@ -7,11 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "cli/command.hpp"
+#include "cli/ledger_path.hpp"
 #include "tank/season/season.hpp"
-
-namespace CLI {
-class App;
-}
 
 namespace thresher::cli {
 
@@ -27,12 +25,12 @@ struct SeasonOptions {
   double match_seconds = 30;
   int thread_count = 0;
   std::uint64_t seed = 0;
-  std::filesystem::path ledger;
+  std::filesystem::path ledger = kDefaultLedger;
   bool resume = false;
   bool json = false;
 };
 
-void add_season_options(CLI::App& command, SeasonOptions& options);
+std::vector<Option> season_options(SeasonOptions& options);
 
 // Measures the machine when the season is new, and takes everything from the ledger when it goes
 // on.

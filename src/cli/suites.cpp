@@ -2,7 +2,6 @@
 // thresher suites: the suites inside the binary, or those of files, with their problems.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -84,12 +83,13 @@ int run_suites(const SuitesOptions& options) {
 
 }  // namespace
 
-Command add_suites(CLI::App& app) {
+Command suites_command() {
   const auto options = std::make_shared<SuitesOptions>();
-  CLI::App* command = app.add_subcommand("suites", "List suites and their problems");
-  command->add_option("suite", options->suites, "Names or .toml files; all of ours without any");
-  command->add_flag("--json", options->json, "Print one JSON object");
-  return {command, [options] { return run_suites(*options); }};
+  return {.name = "suites",
+          .what = "List suites and their problems",
+          .options = {{"suite", &options->suites, "Names or .toml files; all of ours without any"},
+                      json_flag(options->json)},
+          .run = [options] { return run_suites(*options); }};
 }
 
 }  // namespace thresher::cli

@@ -3,7 +3,6 @@
 // whether it can run here; or the knobs that variants are made of.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -90,18 +89,19 @@ int print_knobs(const Backend& backend, bool json) {
 
 }  // namespace
 
-Command add_variants(CLI::App& app) {
+Command variants_command() {
   const auto options = std::make_shared<VariantsOptions>();
-  CLI::App* command =
-      app.add_subcommand("variants", "List named variants and whether this machine runs them");
-  add_backend_option(*command, options->backend);
-  CLI::Option* choices =
-      command->add_flag("--choices", options->choices,
-                        "List what the engine chooses from when nobody names a variant");
-  command->add_flag("--knobs", options->knobs, "List the knobs that variants are made of")
-      ->excludes(choices);
-  command->add_flag("--json", options->json, "Print one JSON object");
-  return {command, [options] {
+  return {.name = "variants",
+          .what = "List named variants and whether this machine runs them",
+          .options = {backend_option(options->backend),
+                      {"--choices", &options->choices,
+                       "List what the engine chooses from when nobody names a variant"},
+                      {"--knobs", &options->knobs, "List the knobs that variants are made of"},
+                      json_flag(options->json)},
+          .run = [options] {
+            if (options->choices && options->knobs) {
+              throw UsageError("--choices and --knobs are two questions: ask one at a time");
+            }
             const Backend& backend = backend_listed(options->backend);
             if (options->knobs) return print_knobs(backend, options->json);
             const std::vector<Listed> listed = list_variants(backend, options->choices);

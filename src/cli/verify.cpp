@@ -2,7 +2,6 @@
 // thresher verify: the arithmetic contract, over variants, suites and families of inputs.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -283,25 +282,32 @@ int run_verify(VerifyOptions options) {
 
 }  // namespace
 
-Command add_verify(CLI::App& app) {
+Command verify_command() {
   const auto options = std::make_shared<VerifyOptions>();
-  CLI::App* command = app.add_subcommand(
-      "verify", "Prove the arithmetic contract on every variant of this machine");
-  add_backend_option(*command, options->backend, {"cpu", "gpu", "emulator"});
-  command->add_option("--suite", options->suites, "Suite names or .toml files")
-      ->default_str("edges small");
-  command->add_option("--problem", options->problems, "Only these problems");
-  command->add_option("--variant", options->variants,
-                      "Only these variants, named ones or not (see 'thresher variants')");
-  command->add_option("--family", options->families, "Only these families of inputs")
-      ->check(CLI::IsMember({"exact", "natural", "full"}));
-  command->add_option("--threads", options->thread_counts, "Thread counts, on the CPU")
-      ->check(CLI::Range(1, 1024))
-      ->default_str("1 and all cores");
-  command->add_option("--seed", options->seed, "Where the inputs come from")->capture_default_str();
-  command->add_flag("--quick", options->quick, "All variants of the best body, one of the others");
-  command->add_flag("--json", options->json, "Print one JSON object");
-  return {command, [options] { return run_verify(*options); }};
+  return {
+      .name = "verify",
+      .what = "Prove the arithmetic contract on every variant of this machine",
+      .options = {backend_option(options->backend, {"cpu", "gpu", "emulator"}),
+                  {.name = "--suite",
+                   .value = &options->suites,
+                   .what = "Suite names or .toml files",
+                   .default_text = "edges small"},
+                  {"--problem", &options->problems, "Only these problems"},
+                  {"--variant", &options->variants,
+                   "Only these variants, named ones or not (see 'thresher variants')"},
+                  {.name = "--family",
+                   .value = &options->families,
+                   .what = "Only these families of inputs",
+                   .words = {"exact", "natural", "full"}},
+                  {.name = "--threads",
+                   .value = &options->thread_counts,
+                   .what = "Thread counts, on the CPU",
+                   .range = {{1, 1024}},
+                   .default_text = "1 and all cores"},
+                  {"--seed", &options->seed, "Where the inputs come from"},
+                  {"--quick", &options->quick, "All variants of the best body, one of the others"},
+                  json_flag(options->json)},
+      .run = [options] { return run_verify(*options); }};
 }
 
 }  // namespace thresher::cli

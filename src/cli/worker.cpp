@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // thresher worker: the hidden command by which the referee starts every contestant.
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/commands.hpp"
@@ -9,13 +8,16 @@
 
 namespace thresher::cli {
 
-Command add_worker(CLI::App& app) {
+Command worker_command() {
   const auto order = std::make_shared<std::string>();
-  CLI::App* command =
-      app.add_subcommand("worker", "For the referee: run one contestant (docs/contestants.md)")
-          ->group("");
-  command->add_option("order", *order, "What to do, as the referee writes it")->required();
-  return {command, [order]() -> int { referee::launch(referee::work_order_from_text(*order)); }};
+  return {.name = "worker",
+          .what = "For the referee: run one contestant (docs/contestants.md)",
+          .options = {{.name = "order",
+                       .value = order.get(),
+                       .what = "What to do, as the referee writes it",
+                       .required = true}},
+          .run = [order]() -> int { referee::launch(referee::work_order_from_text(*order)); },
+          .hidden = true};
 }
 
 }  // namespace thresher::cli

@@ -13,7 +13,7 @@ namespace thresher::measure {
 namespace {
 
 constexpr std::size_t kGuardBytes = 256;
-constexpr std::size_t kAlignmentBytes = 64;
+constexpr std::size_t kGroupAlignmentBytes = 64;
 
 }  // namespace
 
@@ -25,7 +25,8 @@ GuardedRegion::GuardedRegion(const Problem& problem, OutputShape shape)
       static_cast<std::size_t>(shape.misalignment_elements) * element_bytes_;
   std::size_t end = 0;  // of what is laid out so far
   for (std::size_t g = 0; g < groups_.size(); ++g) {
-    const std::size_t begin = round_up(end + kGuardBytes, kAlignmentBytes) + misalignment_bytes;
+    const std::size_t begin =
+        round_up(end + kGuardBytes, kGroupAlignmentBytes) + misalignment_bytes;
     offsets_.push_back(static_cast<std::int64_t>(begin));
     const std::int64_t elements =
         groups_[g].m == 0 ? 0 : (groups_[g].m - 1) * stride_elements(g) + groups_[g].n;

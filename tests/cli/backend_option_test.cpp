@@ -3,9 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
-
-#include "cli/commands.hpp"
+#include "child.hpp"
 #include "nvfp4/error_message.hpp"
 
 namespace thresher::cli {
@@ -56,11 +54,11 @@ TEST(ResolveBackend, AgreesWithTheMachine) {
 }
 
 TEST(BackendOption, TakesItsWordsOnly) {
-  CLI::App app;
   std::string word;
-  add_backend_option(app, word);
-  EXPECT_THROW(app.parse("--backend tpu"), CLI::ParseError);
-  app.parse("--backend gpu");
+  const Command command{
+      .name = "say", .what = "", .options = {backend_option(word)}, .run = [] { return kExitOk; }};
+  EXPECT_EQ(run_here({"say", "--backend", "tpu"}, {command}).exit_code, kExitUsage);
+  EXPECT_EQ(run_here({"say", "--backend", "gpu"}, {command}).exit_code, kExitOk);
   EXPECT_EQ(word, "gpu");
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the real binary as a child process and keeps what it says.
+// Runs the command, as a child process of the real binary or in this process, and keeps what it
+// says.
 #pragma once
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/command_line.hpp"
 #include "cli/selection.hpp"
 
 namespace thresher::cli {
@@ -67,6 +70,22 @@ inline Outcome run_thresher(const std::vector<std::string>& arguments) {
     command += fmt::format(" {}", shell_quoted(argument));
   }
   return run_shell(command);
+}
+
+// Without commands: ours.
+inline Outcome run_here(std::vector<std::string> arguments,
+                        const std::vector<Command>& commands = {}) {
+  arguments.insert(arguments.begin(), "thresher");
+  std::vector<const char*> argv;
+  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  const int argc = static_cast<int>(argv.size());
+  const int exit_code = commands.empty() ? run_command_line(argc, argv.data())
+                                         : run_command_line(commands, argc, argv.data());
+  return {.exit_code = exit_code,
+          .out = ::testing::internal::GetCapturedStdout(),
+          .err = ::testing::internal::GetCapturedStderr()};
 }
 
 }  // namespace thresher::cli

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "cli/command_line.hpp"
+#include "child.hpp"
 #include "tank/ledger/ledger.hpp"
 #include "tank/raw_sqlite.hpp"
 #include "tank/scratch_folder.hpp"
@@ -15,23 +15,9 @@ namespace {
 using nlohmann::json;
 using testing::ScratchFolder;
 
-struct Outcome {
-  int exit_code = 0;
-  std::string out;
-  std::string err;
-};
-
 Outcome thresher_ledger(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), {"thresher", "ledger"});
-  std::vector<const char*> argv;
-  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
-  ::testing::internal::CaptureStdout();
-  ::testing::internal::CaptureStderr();
-  Outcome outcome;
-  outcome.exit_code = run_command_line(static_cast<int>(argv.size()), argv.data());
-  outcome.out = ::testing::internal::GetCapturedStdout();
-  outcome.err = ::testing::internal::GetCapturedStderr();
-  return outcome;
+  arguments.insert(arguments.begin(), "ledger");
+  return run_here(std::move(arguments));
 }
 
 class LedgerCommand : public ::testing::Test {

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "cli/command_line.hpp"
+#include "child.hpp"
 #include "tank/pitch/constraint.hpp"
 #include "tank/scratch_folder.hpp"
 #include "tank/season/seeds_season.hpp"
@@ -15,25 +15,6 @@ namespace {
 
 using nlohmann::json;
 using testing::ScratchFolder;
-
-struct Outcome {
-  int exit_code = 0;
-  std::string out;
-  std::string err;
-};
-
-Outcome thresher_command(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), "thresher");
-  std::vector<const char*> argv;
-  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
-  ::testing::internal::CaptureStdout();
-  ::testing::internal::CaptureStderr();
-  Outcome outcome;
-  outcome.exit_code = run_command_line(static_cast<int>(argv.size()), argv.data());
-  outcome.out = ::testing::internal::GetCapturedStdout();
-  outcome.err = ::testing::internal::GetCapturedStderr();
-  return outcome;
-}
 
 class PitchCommand : public ::testing::Test {
  protected:
@@ -51,7 +32,7 @@ const char* const kComplete =
 
 TEST_F(PitchCommand, PrintsACompletePitch) {
   const std::string file = write("p.toml", kComplete);
-  const Outcome outcome = thresher_command({"pitch", "check", file});
+  const Outcome outcome = run_here({"pitch", "check", file});
   EXPECT_EQ(outcome.exit_code, kExitOk) << outcome.err;
   EXPECT_EQ(outcome.out, file +
                              ": a complete pitch\n"
@@ -64,7 +45,7 @@ TEST_F(PitchCommand, PrintsACompletePitch) {
 TEST_F(PitchCommand, ListsWhatIsMissing) {
   const std::string good = write("p.toml", kComplete);
   const std::string bad = write("q.toml", "name = \"q\"\nsuite = \"small\"\nclaim = 2\nx = 1\n");
-  const Outcome outcome = thresher_command({"pitch", "check", bad, good});
+  const Outcome outcome = run_here({"pitch", "check", bad, good});
   EXPECT_EQ(outcome.exit_code, kExitFailure);
   EXPECT_TRUE(outcome.out.starts_with(bad + ": 3 faults\n  " + bad +
                                       ":1:1: the pitch has no [contestant]; it says what to run: "
@@ -80,7 +61,7 @@ TEST_F(PitchCommand, SaysWhichFactSpeaksAgainstIt) {
       "p.toml",
       "name = \"p\"\nsuite = \"small\"\nclaim = 2\nmechanism = \"m\"\nbackend = \"gpu_sm100\"\n"
       "[contestant]\nknobs = {tile = \"64x128x256\"}\n");
-  const Outcome outcome = thresher_command({"pitch", "check", file});
+  const Outcome outcome = run_here({"pitch", "check", file});
   EXPECT_EQ(outcome.exit_code, kExitFailure);
   EXPECT_TRUE(outcome.out.starts_with(file + ": would not be let in\n")) << outcome.out;
   EXPECT_NE(outcome.out.find("sm100_fp4_m_side: The M side"), std::string::npos) << outcome.out;
@@ -91,11 +72,11 @@ TEST_F(PitchCommand, ChecksPitchesForAGpuWithoutOne) {
       write("p.toml",
             "name = \"p\"\nsuite = \"seeds\"\nclaim = 2\nmechanism = \"m\"\nbackend = \"gpu\"\n"
             "[contestant]\nknobs = {launches = \"grouped\"}\n");
-  const Outcome outcome = thresher_command({"pitch", "check", file});
+  const Outcome outcome = run_here({"pitch", "check", file});
   EXPECT_EQ(outcome.exit_code, kExitOk) << outcome.out << outcome.err;
   EXPECT_NE(outcome.out.find("2.00x on suite seeds, backend gpu"), std::string::npos)
       << outcome.out;
-  const Outcome on_cpu = thresher_command({"pitch", "check", "--backend", "cpu", file});
+  const Outcome on_cpu = run_here({"pitch", "check", "--backend", "cpu", file});
   EXPECT_EQ(on_cpu.exit_code, kExitFailure);
   EXPECT_NE(on_cpu.out.find("a season on backend cpu cannot play it: the pitch needs gpu"),
             std::string::npos)
@@ -105,7 +86,7 @@ TEST_F(PitchCommand, ChecksPitchesForAGpuWithoutOne) {
 TEST_F(PitchCommand, SpeaksJson) {
   const std::string file = write("p.toml", kComplete);
   const std::string missing = (folder_ / "missing.toml").string();
-  const Outcome outcome = thresher_command({"pitch", "check", "--json", file, missing});
+  const Outcome outcome = run_here({"pitch", "check", "--json", file, missing});
   EXPECT_EQ(outcome.exit_code, kExitFailure);
   const json pitches = json::parse(outcome.out).at("pitches");
   ASSERT_EQ(pitches.size(), 2u);
@@ -119,12 +100,12 @@ TEST_F(PitchCommand, SpeaksJson) {
 }
 
 TEST(PitchUsage, AsksForFiles) {
-  EXPECT_EQ(thresher_command({"pitch"}).exit_code, kExitUsage);
-  EXPECT_EQ(thresher_command({"pitch", "check"}).exit_code, kExitUsage);
+  EXPECT_EQ(run_here({"pitch"}).exit_code, kExitUsage);
+  EXPECT_EQ(run_here({"pitch", "check"}).exit_code, kExitUsage);
 }
 
 TEST(ConstraintsCommand, ListsFactsWithoutALedger) {
-  const Outcome outcome = thresher_command({"constraints", "--json"});
+  const Outcome outcome = run_here({"constraints", "--json"});
   EXPECT_EQ(outcome.exit_code, kExitOk) << outcome.err;
   const json constraints = json::parse(outcome.out).at("constraints");
   ASSERT_GE(constraints.size(), builtin_constraints().size());
@@ -154,7 +135,7 @@ TEST(ConstraintsCommand, SaysWhetherLearnedOnesStillBind) {
   const auto state_of = [&](const std::string& id, std::vector<std::string> more = {}) {
     std::vector<std::string> arguments{"constraints", "--ledger", path, "--json"};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    const json listed = json::parse(thresher_command(arguments).out);
+    const json listed = json::parse(run_here(arguments).out);
     for (const json& one : listed.at("constraints")) {
       if (one.at("id") == id) return one.at("why_inactive").get<std::string>();
     }
@@ -167,7 +148,7 @@ TEST(ConstraintsCommand, SaysWhetherLearnedOnesStillBind) {
   ledger.append("spring", "champion", "measured", {{"champion_hash", "c1"}});
   EXPECT_EQ(state_of("spring_round1_p", on_cpu), "reopened: the champion has changed since");
 
-  const Outcome table = thresher_command({"constraints", "--backend", "cpu", "--ledger", path});
+  const Outcome table = run_here({"constraints", "--backend", "cpu", "--ledger", path});
   EXPECT_NE(table.out.find("spring_round1_p\n"
                            "  claims  p lost in round 1: slower.\n"
                            "  vetoes  backend cpu, stages = 8\n"
@@ -179,7 +160,7 @@ TEST(ConstraintsCommand, SaysWhetherLearnedOnesStillBind) {
 }
 
 TEST(ConstraintsCommand, AsksForTheLedgerThatIsNamed) {
-  const Outcome outcome = thresher_command({"constraints", "--ledger", "/nowhere/ledger.db"});
+  const Outcome outcome = run_here({"constraints", "--ledger", "/nowhere/ledger.db"});
   EXPECT_EQ(outcome.exit_code, kExitFailure);
   EXPECT_NE(outcome.err.find("there is no ledger '/nowhere/ledger.db'"), std::string::npos);
 }

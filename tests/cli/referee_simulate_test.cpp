@@ -1,27 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/referee_simulate.hpp"
-
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "cli/command_line.hpp"
+#include "child.hpp"
 
 namespace thresher::cli {
 namespace {
 
-std::string simulate(const std::string& arguments) {
-  CLI::App app;
-  const Command command = add_referee_simulate(app);
-  app.parse("simulate " + arguments);
-  ::testing::internal::CaptureStdout();
-  EXPECT_EQ(command.run(), kExitOk);
-  return ::testing::internal::GetCapturedStdout();
+std::string simulate(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {"referee", "simulate"});
+  const Outcome outcome = run_here(std::move(arguments));
+  EXPECT_EQ(outcome.exit_code, kExitOk) << outcome.err;
+  return outcome.out;
 }
 
 TEST(RefereeSimulate, PrintsEveryWorldDesignAndChallengerAsATable) {
-  const std::string out = simulate("--trials 2");
+  const std::string out = simulate({"--trials", "2"});
   for (const char* text :
        {"quiet", "+ drift", "+ slot order", "+ process luck", "A x30, B x30, Welch",
         "ABBA x3, 5 processes", "5 to 15 heats", "+4/+4/+4/-4 %", "20 % slower", "GSPRT"}) {
@@ -30,7 +25,8 @@ TEST(RefereeSimulate, PrintsEveryWorldDesignAndChallengerAsATable) {
 }
 
 TEST(RefereeSimulate, PrintsTheSameAsJson) {
-  const nlohmann::json found = nlohmann::json::parse(simulate("--trials 5 --seed 3 --json"));
+  const nlohmann::json found =
+      nlohmann::json::parse(simulate({"--trials", "5", "--seed", "3", "--json"}));
   EXPECT_EQ(found["trials"], 5);
   EXPECT_EQ(found["seed"], 3);
   EXPECT_EQ(found["designs"].size(), 20u);
@@ -47,11 +43,15 @@ TEST(RefereeSimulate, PrintsTheSameAsJson) {
 }
 
 TEST(RefereeSimulate, IsTheSeedsAlone) {
-  EXPECT_EQ(simulate("--trials 3 --seed 8 --json"), simulate("--trials 3 --seed 8 --json"));
-  EXPECT_NE(simulate("--trials 3 --seed 8 --json"), simulate("--trials 3 --seed 9 --json"));
+  EXPECT_EQ(simulate({"--trials", "3", "--seed", "8", "--json"}),
+            simulate({"--trials", "3", "--seed", "8", "--json"}));
+  EXPECT_NE(simulate({"--trials", "3", "--seed", "8", "--json"}),
+            simulate({"--trials", "3", "--seed", "9", "--json"}));
 }
 
-TEST(RefereeSimulate, RefusesNoTrials) { EXPECT_THROW(simulate("--trials 0"), CLI::ParseError); }
+TEST(RefereeSimulate, RefusesNoTrials) {
+  EXPECT_EQ(run_here({"referee", "simulate", "--trials", "0"}).exit_code, kExitUsage);
+}
 
 }  // namespace
 }  // namespace thresher::cli

@@ -11,7 +11,7 @@
 namespace thresher::cli {
 namespace {
 
-constexpr const char* kSuite = R"(
+constexpr const char* kMiniSuite = R"(
 name = "mini"
 description = "for a test"
 [[problem]]
@@ -31,7 +31,7 @@ k = 32
 
 TEST(Verify, ChecksEveryVariantFamilyAndThreadCount) {
   const TemporaryFolder folder;
-  const std::string suite = folder.write("mini.toml", kSuite);
+  const std::string suite = folder.write("mini.toml", kMiniSuite);
   const Outcome outcome =
       run_thresher({"verify", "--suite", suite, "--variant", "cpu_portable", "--variant",
                     "cpu_portable:roles=split", "--threads", "1", "--threads", "3", "--json"});
@@ -51,7 +51,7 @@ TEST(Verify, ChecksEveryVariantFamilyAndThreadCount) {
 
 TEST(Verify, NarrowsDownToOneCase) {
   const TemporaryFolder folder;
-  const std::string suite = folder.write("mini.toml", kSuite);
+  const std::string suite = folder.write("mini.toml", kMiniSuite);
   const Outcome outcome =
       run_thresher({"verify", "--suite", suite, "--problem", "dual", "--variant", "cpu_portable",
                     "--family", "full", "--seed", "99", "--threads", "2", "--json"});
@@ -66,7 +66,7 @@ TEST(Verify, RepeatCommandRunsTheCaseAndItsTwin) {
   const TemporaryFolder folder;
   const Failure failure{
       .suite = "mini",
-      .suite_argument = folder.write("it's mini.toml", kSuite),
+      .suite_argument = folder.write("it's mini.toml", kMiniSuite),
       .problem = "gemm",
       .family = "natural",
       .seed = 17,
@@ -84,7 +84,7 @@ TEST(Verify, RepeatCommandRunsTheCaseAndItsTwin) {
 
 TEST(Verify, RunsTheKernelsOfTheGpuInTheEmulator) {
   const TemporaryFolder folder;
-  const std::string suite = folder.write("mini.toml", kSuite);
+  const std::string suite = folder.write("mini.toml", kMiniSuite);
   const Outcome outcome = run_thresher(
       {"verify", "--backend", "emulator", "--suite", suite, "--variant", "gpu_sm90", "--json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -108,7 +108,7 @@ TEST(Verify, SaysWhyThereIsNoGpu) {
 
 TEST(Verify, NothingVerifiedIsNotSuccess) {
   const TemporaryFolder folder;
-  const std::string suite = folder.write("mini.toml", kSuite);
+  const std::string suite = folder.write("mini.toml", kMiniSuite);
   const Outcome outcome = run_thresher(
       {"verify", "--suite", suite, "--problem", "gemm", "--variant", "cpu_portable:roles=split"});
   EXPECT_EQ(outcome.exit_code, 1);

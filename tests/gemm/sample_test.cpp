@@ -9,7 +9,7 @@
 namespace thresher {
 namespace {
 
-Problem problem_of(std::vector<Group> groups) {
+Problem sampled_problem(std::vector<Group> groups) {
   return {"p", Op::kGemm, Activations::kNvfp4, Output::kFp16, std::move(groups)};
 }
 
@@ -20,7 +20,7 @@ std::size_t count_of(const std::vector<std::vector<Place>>& places) {
 }
 
 TEST(Sample, AlwaysHasTheCorners) {
-  const Problem problem = problem_of({{9, 5, 16}, {0, 5, 16}, {1, 8, 16}, {1, 1, 16}});
+  const Problem problem = sampled_problem({{9, 5, 16}, {0, 5, 16}, {1, 8, 16}, {1, 1, 16}});
   const auto places = sample_places(problem, 1, 42);
   EXPECT_EQ(places[0], (std::vector<Place>{{0, 0}, {0, 8}, {4, 0}, {4, 8}}));
   EXPECT_TRUE(places[1].empty());
@@ -29,7 +29,7 @@ TEST(Sample, AlwaysHasTheCorners) {
 }
 
 TEST(Sample, StaysInsideAndReachesEveryGroup) {
-  const Problem problem = problem_of({{100, 300, 16}, {0, 7, 16}, {300, 100, 16}});
+  const Problem problem = sampled_problem({{100, 300, 16}, {0, 7, 16}, {300, 100, 16}});
   const auto places = sample_places(problem, 2000, 42);
   EXPECT_GT(count_of(places), 1900u);
   EXPECT_LE(count_of(places), 2000u);
@@ -46,7 +46,7 @@ TEST(Sample, StaysInsideAndReachesEveryGroup) {
 }
 
 TEST(Sample, ReachesEveryElementOfSmallGroups) {
-  const Problem problem = problem_of({{3, 4, 16}, {0, 9, 16}, {5, 1, 16}});
+  const Problem problem = sampled_problem({{3, 4, 16}, {0, 9, 16}, {5, 1, 16}});
   const auto places = sample_places(problem, 1000, 1);
   EXPECT_EQ(places[0].size(), 12u);
   EXPECT_EQ(places[1].size(), 0u);
@@ -54,13 +54,13 @@ TEST(Sample, ReachesEveryElementOfSmallGroups) {
 }
 
 TEST(Sample, DependsOnTheSeed) {
-  const Problem problem = problem_of({{100, 100, 16}});
+  const Problem problem = sampled_problem({{100, 100, 16}});
   EXPECT_EQ(sample_places(problem, 50, 1), sample_places(problem, 50, 1));
   EXPECT_NE(sample_places(problem, 50, 1), sample_places(problem, 50, 2));
 }
 
 TEST(Sample, OfNothingIsEmpty) {
-  EXPECT_EQ(count_of(sample_places(problem_of({{0, 4, 16}, {0, 4, 16}}), 100, 1)), 0u);
+  EXPECT_EQ(count_of(sample_places(sampled_problem({{0, 4, 16}, {0, 4, 16}}), 100, 1)), 0u);
 }
 
 }  // namespace

@@ -13,8 +13,8 @@
 namespace thresher::nvfp4 {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kFloatInfinity = std::numeric_limits<float>::infinity();
+constexpr float kFloatNan = std::numeric_limits<float>::quiet_NaN();
 
 static_assert(fp16_to_float(0x3c00) == 1.0f && float_to_fp16(1.0f) == 0x3c00);
 static_assert(bf16_to_float(0x3f80) == 1.0f && float_to_bf16(1.0f) == 0x3f80);
@@ -61,7 +61,7 @@ TEST_P(Half, DecodesEveryCodeByDefinition) {
       continue;
     }
     const double expected =
-        code == format.infinity ? kInfinity : magnitude_by_definition(format, code);
+        code == format.infinity ? kFloatInfinity : magnitude_by_definition(format, code);
     ASSERT_EQ(value, expected) << code;
     ASSERT_EQ(negative, -expected) << code;
   }
@@ -100,7 +100,7 @@ TEST_P(Half, MidpointsGoToTheEvenCodeAndTheirNeighboursToTheNearest) {
     ASSERT_EQ(format.from_double(std::nextafter(midpoint, 0.0)), code) << midpoint;
     ASSERT_EQ(format.from_double(std::nextafter(midpoint, 1e300)), above) << midpoint;
     ASSERT_EQ(format.from_float(std::nextafter(midpoint_float, 0.0f)), code) << midpoint;
-    ASSERT_EQ(format.from_float(std::nextafter(midpoint_float, kInfinity)), above) << midpoint;
+    ASSERT_EQ(format.from_float(std::nextafter(midpoint_float, kFloatInfinity)), above) << midpoint;
   }
 }
 
@@ -110,8 +110,8 @@ TEST_P(Half, OverflowGivesInfinity) {
     EXPECT_EQ(format.from_double(value), format.infinity);
     EXPECT_EQ(format.from_double(-value), format.infinity | 0x8000);
   }
-  EXPECT_EQ(format.from_float(kInfinity), format.infinity);
-  EXPECT_EQ(format.from_float(-kInfinity), format.infinity | 0x8000);
+  EXPECT_EQ(format.from_float(kFloatInfinity), format.infinity);
+  EXPECT_EQ(format.from_float(-kFloatInfinity), format.infinity | 0x8000);
   EXPECT_EQ(format.from_float(std::numeric_limits<float>::max()), format.infinity);
 }
 
@@ -125,10 +125,10 @@ TEST_P(Half, UnderflowGivesZeroWithItsSign) {
 
 TEST_P(Half, NanStaysNanWithItsSign) {
   const Format& format = GetParam();
-  EXPECT_GT(format.from_float(kNan), format.infinity);
-  EXPECT_GT(format.from_float(-kNan) & 0x7fff, format.infinity);
-  EXPECT_LT(format.from_float(kNan), 0x8000);
-  EXPECT_GE(format.from_float(-kNan), 0x8000);
+  EXPECT_GT(format.from_float(kFloatNan), format.infinity);
+  EXPECT_GT(format.from_float(-kFloatNan) & 0x7fff, format.infinity);
+  EXPECT_LT(format.from_float(kFloatNan), 0x8000);
+  EXPECT_GE(format.from_float(-kFloatNan), 0x8000);
 }
 
 // Just beyond a midpoint by less than a float can show: through float it would land on the midpoint

@@ -8,9 +8,7 @@
 namespace thresher::gpu {
 namespace {
 
-constexpr double kMebibyte = 1 << 20;
-
-double mebibytes(std::size_t bytes) { return static_cast<double>(bytes) / kMebibyte; }
+double mebibytes(std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
 std::string advice_when_full(const Device& device) {
   const MemoryUse use = device.memory_use();

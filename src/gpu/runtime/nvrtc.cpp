@@ -21,7 +21,7 @@ constexpr const char* kSystemFolders[] = {"/usr/local/cuda/lib64", "/usr/local/c
 constexpr int kMajorMin = 12;
 
 template <typename Function>
-void bind(void* library, Function& function, const char* symbol, std::string& missing) {
+void look_up(void* library, Function& function, const char* symbol, std::string& missing) {
   function = reinterpret_cast<Function>(dlsym(library, symbol));
   if (function == nullptr && missing.empty()) missing = symbol;
 }
@@ -100,17 +100,17 @@ std::string open_nvrtc(const std::string& file, Nvrtc& nvrtc) {
     return message != nullptr ? message : file + ": the loader does not say why it does not open";
   }
   std::string missing;
-  bind(library, nvrtc.nvrtcVersion, "nvrtcVersion", missing);
-  bind(library, nvrtc.nvrtcGetErrorString, "nvrtcGetErrorString", missing);
-  bind(library, nvrtc.nvrtcGetNumSupportedArchs, "nvrtcGetNumSupportedArchs", missing);
-  bind(library, nvrtc.nvrtcGetSupportedArchs, "nvrtcGetSupportedArchs", missing);
-  bind(library, nvrtc.nvrtcCreateProgram, "nvrtcCreateProgram", missing);
-  bind(library, nvrtc.nvrtcDestroyProgram, "nvrtcDestroyProgram", missing);
-  bind(library, nvrtc.nvrtcCompileProgram, "nvrtcCompileProgram", missing);
-  bind(library, nvrtc.nvrtcGetProgramLogSize, "nvrtcGetProgramLogSize", missing);
-  bind(library, nvrtc.nvrtcGetProgramLog, "nvrtcGetProgramLog", missing);
-  bind(library, nvrtc.nvrtcGetCUBINSize, "nvrtcGetCUBINSize", missing);
-  bind(library, nvrtc.nvrtcGetCUBIN, "nvrtcGetCUBIN", missing);
+  look_up(library, nvrtc.nvrtcVersion, "nvrtcVersion", missing);
+  look_up(library, nvrtc.nvrtcGetErrorString, "nvrtcGetErrorString", missing);
+  look_up(library, nvrtc.nvrtcGetNumSupportedArchs, "nvrtcGetNumSupportedArchs", missing);
+  look_up(library, nvrtc.nvrtcGetSupportedArchs, "nvrtcGetSupportedArchs", missing);
+  look_up(library, nvrtc.nvrtcCreateProgram, "nvrtcCreateProgram", missing);
+  look_up(library, nvrtc.nvrtcDestroyProgram, "nvrtcDestroyProgram", missing);
+  look_up(library, nvrtc.nvrtcCompileProgram, "nvrtcCompileProgram", missing);
+  look_up(library, nvrtc.nvrtcGetProgramLogSize, "nvrtcGetProgramLogSize", missing);
+  look_up(library, nvrtc.nvrtcGetProgramLog, "nvrtcGetProgramLog", missing);
+  look_up(library, nvrtc.nvrtcGetCUBINSize, "nvrtcGetCUBINSize", missing);
+  look_up(library, nvrtc.nvrtcGetCUBIN, "nvrtcGetCUBIN", missing);
   if (!missing.empty()) return fmt::format("{} has no {}", file, missing);
   nvrtc.file = file_of(reinterpret_cast<const void*>(nvrtc.nvrtcVersion), file);
   std::error_code unknown_size;

@@ -86,9 +86,8 @@ double settled_us(const Lane& lane, double seconds, const std::function<void()>&
   const double once_us = time_trials(lane, 1, 1, launch).front();
   const double trial_us = seconds * 1e6 / kTrialCount;
   const int launch_count = std::max(1, static_cast<int>(trial_us / once_us));
-  std::vector<double> us = time_trials(lane, kTrialCount, launch_count, launch);
-  us.erase(us.begin(), us.begin() + kTrialCount / 2);
-  return median(std::move(us));
+  const std::vector<double> us = time_trials(lane, kTrialCount, launch_count, launch);
+  return median({us.begin() + kTrialCount / 2, us.end()});
 }
 
 void check_words_read(u32 sum, u64 word_count) {

@@ -10,12 +10,12 @@
 namespace thresher::referee {
 namespace {
 
-constexpr std::int64_t kJitterCount = 64;                     // beginnings within a place
+constexpr std::int64_t kPlaceJitterCount = 64;                // beginnings within a place
 constexpr std::size_t kComparedBytes = std::size_t{4} << 20;  // at a time: they stay in the cache
 
 // With room to begin at one of several offsets.
 std::int64_t place_bytes(const Problem& problem) {
-  return activation_bytes(problem) + kJitterCount * kAlignmentBytes;
+  return activation_bytes(problem) + kPlaceJitterCount * kAlignmentBytes;
 }
 
 std::int64_t tables_bytes(const GpuEntry& entry) {
@@ -124,7 +124,7 @@ std::vector<std::int64_t> GpuStage::draw_places(const Problem& problem, int call
   const auto first = static_cast<std::int64_t>(random.below(count));
   for (std::int64_t i = 0; i < call_count; ++i) {
     const std::int64_t index = (first + i) % static_cast<std::int64_t>(count);
-    const auto jitter = static_cast<std::int64_t>(random.below(kJitterCount));
+    const auto jitter = static_cast<std::int64_t>(random.below(kPlaceJitterCount));
     places.push_back(sizes_.weights + index * room + jitter * kAlignmentBytes);
   }
   for (std::size_t i = places.size(); i > 1; --i) std::swap(places[i - 1], places[random.below(i)]);

@@ -7,6 +7,8 @@ namespace thresher::referee {
 
 double normal_cdf(double x);
 double normal_quantile(double probability);
+inline constexpr double kNormalQuantile90 = 1.2815515655446004;
+inline constexpr double kNormalQuantile975 = 1.959963984540054;
 
 // Student's t. Degrees of freedom need not be whole, but must be positive.
 double student_t_cdf(double t, double degrees_of_freedom);

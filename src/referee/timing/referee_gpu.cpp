@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kCalibrationSeconds = 0.6;
+constexpr double kGpuCalibrationSeconds = 0.6;
 
 EngineOptions with_cache(EngineOptions options, const fs::path& folder) {
   if (!options.cache_folder) options.cache_folder = folder;
@@ -82,7 +82,7 @@ MachineRates RefereeGpu::rates() const {
   const std::lock_guard lock(mutex);
   const auto found = measured.find(gpu::device_index(options_));
   if (found != measured.end()) return found->second;
-  return measured.emplace(gpu::device_index(options_), engine_.state().measure_ceilings(kCalibrationSeconds).rates).first->second;
+  return measured.emplace(gpu::device_index(options_), engine_.state().measure_ceilings(kGpuCalibrationSeconds).rates).first->second;
 }
 
 std::string RefereeGpu::describe_clocks() const {

@@ -28,7 +28,7 @@ std::vector<std::byte> read_cubin(const std::filesystem::path& path) {
   return {view.begin(), view.end()};
 }
 
-int to_c(Activations activations) {
+int to_cuda(Activations activations) {
   switch (activations) {
     case Activations::kNvfp4:
       return THRESHER_CONTESTANT_NVFP4;
@@ -40,7 +40,7 @@ int to_c(Activations activations) {
   return THRESHER_CONTESTANT_BF16;
 }
 
-int to_c(Output output) {
+int to_cuda(Output output) {
   switch (output) {
     case Output::kFp16:
       return THRESHER_CONTESTANT_FP16;
@@ -52,7 +52,7 @@ int to_c(Output output) {
   return THRESHER_CONTESTANT_FP32;
 }
 
-thresher_kernel_matrix to_c(const Nvfp4View& view) {
+thresher_kernel_matrix to_cuda(const Nvfp4View& view) {
   return {.codes = view.codes, .scales = view.scales, .global_scale = view.global_scale};
 }
 
@@ -110,7 +110,7 @@ class PreparedCuda : public Prepared {
   std::unique_ptr<Bound> bind(std::span<const HostedCall> calls) override {
     std::vector<thresher_kernel_group> groups = problem_.groups;
     for (std::size_t g = 0; g < calls.size(); ++g) {
-      groups[g].a = to_c(calls[g].a);
+      groups[g].a = to_cuda(calls[g].a);
       groups[g].a16 = calls[g].a16;
       groups[g].alpha = calls[g].alpha;
       groups[g].alpha_up = calls[g].alpha_up;
@@ -164,16 +164,16 @@ class CudaHost : public Host {
       prepared.groups.push_back({.m = group.m,
                                  .n = group.n,
                                  .k = group.k,
-                                 .b = to_c(weights[g].device_b),
-                                 .b_up = to_c(weights[g].device_b_up)});
+                                 .b = to_cuda(weights[g].device_b),
+                                 .b_up = to_cuda(weights[g].device_b_up)});
     }
     prepared.packed = {device_, static_cast<std::size_t>(prepared.plan.packed_bytes)};
     prepared.workspace = {device_, static_cast<std::size_t>(prepared.plan.workspace_bytes)};
     prepared.arguments = {
         .group_count = static_cast<long long>(problem.groups.size()),
         .op = problem.op == Op::kDual ? THRESHER_CONTESTANT_DUAL : THRESHER_CONTESTANT_GEMM,
-        .activations = to_c(problem.activations),
-        .output = to_c(problem.output),
+        .activations = to_cuda(problem.activations),
+        .output = to_cuda(problem.output),
         .sm_count = sm_count,
         .packed = prepared.packed.pointer<void>(),
         .workspace = prepared.workspace.pointer<void>()};

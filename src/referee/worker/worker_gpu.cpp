@@ -42,7 +42,7 @@ class DeviceMapping {
   std::int64_t bytes_;
 };
 
-struct PreparedProblem {
+struct GpuPreparedProblem {
   Problem problem;
   std::unique_ptr<Prepared> prepared;
 };
@@ -68,7 +68,7 @@ class GpuWorker : public Worker {
 
   void prepare(const Request& request) override {
     if (!input_) throw Error("nobody has said where device memory is");
-    PreparedProblem entry{.problem = read_problem(shared_.view(), request)};
+    GpuPreparedProblem entry{.problem = read_problem(shared_.view(), request)};
     std::vector<HostedWeights> weights;
     const auto* records =
         shared_.view().at<const GroupRecord>(request.table_offset, request.group_count);
@@ -117,7 +117,7 @@ class GpuWorker : public Worker {
  private:
   const gpu::Device& device() const { return gpu::gpu_of(engine_).device; }
 
-  std::unique_ptr<Bound> bound(PreparedProblem& entry, std::int64_t table_offset) const {
+  std::unique_ptr<Bound> bound(GpuPreparedProblem& entry, std::int64_t table_offset) const {
     const auto group_count = static_cast<std::int64_t>(entry.problem.groups.size());
     const auto* records = shared_.view().at<const CallRecord>(table_offset, group_count);
     std::vector<HostedCall> calls;
@@ -137,7 +137,7 @@ class GpuWorker : public Worker {
   std::unique_ptr<Host> host_;
   std::optional<DeviceMapping> input_;
   std::optional<DeviceMapping> output_;
-  std::map<std::int64_t, PreparedProblem> problems_;
+  std::map<std::int64_t, GpuPreparedProblem> problems_;
   std::vector<std::unique_ptr<Bound>> bound_;
 };
 

@@ -120,7 +120,8 @@ Outcome outcome_of(const Verdict& verdict) {
 
 NormalForecast normal_forecast(const Forecast& forecast) {
   return {.mean = forecast.log_speedup_median,
-          .sd = (forecast.log_speedup_high - forecast.log_speedup_low) / (2 * kQuantile90)};
+          .sd = (forecast.log_speedup_high - forecast.log_speedup_low) /
+                (2 * referee::kNormalQuantile90)};
 }
 
 double crps(const NormalForecast& forecast, double y, double y_sd) {

@@ -50,8 +50,8 @@ Ballot make_ballot(const std::string& shark, const Pitch& pitch, const Belief& b
                      {"pitch", pitch_points(pitch)}},
           .forecast = {.p_works = probability(belief.p_works.value_or(p_right * p_fast)),
                        .log_speedup_median = mean,
-                       .log_speedup_low = mean - kQuantile90 * sd,
-                       .log_speedup_high = mean + kQuantile90 * sd},
+                       .log_speedup_low = mean - referee::kNormalQuantile90 * sd,
+                       .log_speedup_high = mean + referee::kNormalQuantile90 * sd},
           .vote = false,
           .reason = belief.reason};
 }

@@ -169,12 +169,12 @@ TEST(GemmKnobs, BalancedSchedule) {
                          .specialised = false,
                          .schedule = Schedule::kBalanced,
                          .launches = Launches::kPerGroup}>();
-  constexpr GemmKnobs kTwoPass{.tokens = 16,
-                               .consumer_warpgroups = 1,
-                               .store = Store::kStaged,
-                               .schedule = Schedule::kBalanced,
-                               .dual = Dual::kTwoPass};
-  expect_right<kTwoPass, Op::kDual, OutputType::kBf16>();
+  constexpr GemmKnobs kTwice{.tokens = 16,
+                             .consumer_warpgroups = 1,
+                             .store = Store::kStaged,
+                             .schedule = Schedule::kBalanced,
+                             .dual = Dual::kTwoPass};
+  expect_right<kTwice, Op::kDual, OutputType::kBf16>();
 }
 
 TEST(GemmKnobs, BlocksPerSm) {
@@ -208,11 +208,11 @@ TEST(GemmKnobs, Baseline) {
       .kind = GemmKind::kPlain, .tokens = 16, .launches = Launches::kPerGroup};
   expect_right<kKnobs>();
   expect_right<kKnobs, Op::kDual, OutputType::kFp16>();
-  constexpr GemmKnobs kTwoPass{.kind = GemmKind::kPlain,
-                               .tokens = 32,
-                               .launches = Launches::kPerGroup,
-                               .dual = Dual::kTwoPass};
-  expect_right<kTwoPass, Op::kDual, OutputType::kBf16>();
+  constexpr GemmKnobs kTwice{.kind = GemmKind::kPlain,
+                             .tokens = 32,
+                             .launches = Launches::kPerGroup,
+                             .dual = Dual::kTwoPass};
+  expect_right<kTwice, Op::kDual, OutputType::kBf16>();
 }
 
 // All knobs that only move work around must not change a bit, whatever the inputs.

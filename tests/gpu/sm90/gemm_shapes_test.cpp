@@ -62,23 +62,23 @@ TEST(GemmShapes, ManyGroups) {
   constexpr GemmKnobs kBalanced{.tokens = 16, .stages = 3, .schedule = Schedule::kBalanced};
   constexpr GemmKnobs kInside{.tokens = 16, .stages = 3, .prologue = Prologue::kInside};
   constexpr GemmKnobs kPerGroup{.tokens = 16, .stages = 3, .launches = Launches::kPerGroup};
-  constexpr ActivationType kNvfp4 = ActivationType::kNvfp4;
+  constexpr ActivationType kCodes = ActivationType::kNvfp4;
   for (const int count : {33, 64, 65, 150}) {
     std::vector<std::int64_t> m;
     for (int i = 0; i < count; ++i) m.push_back(i % 5 == 0 ? 0 : i % 7 == 0 ? 18 : i % 3);
     SCOPED_TRACE(count);
     KernelScene scene(make_problem(m, 8, 80), {});
-    scene.run(kKnobs, kernels_for<kKnobs, Op::kGemm, kNvfp4, OutputType::kFp32>());
+    scene.run(kKnobs, kernels_for<kKnobs, Op::kGemm, kCodes, OutputType::kFp32>());
     expect_conforming(scene);
     KernelScene balanced(make_problem(m, 8, 80), {});
-    balanced.run(kBalanced, kernels_for<kBalanced, Op::kGemm, kNvfp4, OutputType::kFp32>());
+    balanced.run(kBalanced, kernels_for<kBalanced, Op::kGemm, kCodes, OutputType::kFp32>());
     expect_conforming(balanced);
     KernelScene inside(make_problem(m, 8, 80), {});
-    inside.run(kInside, kernels_for<kInside, Op::kGemm, kNvfp4, OutputType::kFp32>());
+    inside.run(kInside, kernels_for<kInside, Op::kGemm, kCodes, OutputType::kFp32>());
     expect_conforming(inside);
   }
   KernelScene per_group(make_problem(std::vector<std::int64_t>(70, 2), 8, 16), {});
-  per_group.run(kPerGroup, kernels_for<kPerGroup, Op::kGemm, kNvfp4, OutputType::kFp32>());
+  per_group.run(kPerGroup, kernels_for<kPerGroup, Op::kGemm, kCodes, OutputType::kFp32>());
   expect_conforming(per_group);
 }
 
@@ -93,9 +93,9 @@ TEST(GemmShapes, GroupsOfDifferentNAndK) {
   expect_conforming(scene);
 
   problem.op = Op::kDual;
-  constexpr GemmKnobs kTwoPass{.tokens = 16, .weight_rows = 256, .dual = Dual::kTwoPass};
+  constexpr GemmKnobs kTwice{.tokens = 16, .weight_rows = 256, .dual = Dual::kTwoPass};
   KernelScene dual(problem, {});
-  dual.run(kTwoPass, kernels_for<kTwoPass, Op::kDual, ActivationType::kNvfp4, OutputType::kFp32>());
+  dual.run(kTwice, kernels_for<kTwice, Op::kDual, ActivationType::kNvfp4, OutputType::kFp32>());
   expect_conforming(dual);
 }
 
@@ -157,8 +157,8 @@ TEST(GemmTypes, DualOfBf16) { check_outputs_of<Op::kDual, ActivationType::kBf16>
 TEST(GemmTypes, BaselineAndTwoPasses) {
   constexpr GemmKnobs kPlain{.kind = GemmKind::kPlain, .tokens = 16};
   check_types<kPlain, Op::kGemm, ActivationType::kBf16, OutputType::kFp16>();
-  constexpr GemmKnobs kTwoPass{.tokens = 16, .weight_rows = 256, .dual = Dual::kTwoPass};
-  check_types<kTwoPass, Op::kDual, ActivationType::kBf16, OutputType::kBf16>();
+  constexpr GemmKnobs kTwice{.tokens = 16, .weight_rows = 256, .dual = Dual::kTwoPass};
+  check_types<kTwice, Op::kDual, ActivationType::kBf16, OutputType::kBf16>();
 }
 
 }  // namespace

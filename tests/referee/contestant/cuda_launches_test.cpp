@@ -65,7 +65,7 @@ TEST(CudaLaunches, FaultsSayWhichLaunchAndWhy) {
   const auto after = [](auto change) {
     CudaLaunches launches = good_launches();
     change(launches);
-    return error_of([&] { check(launches); });
+    return error_of([&] { thresher::check(launches); });
   };
   EXPECT_EQ(after([](CudaLaunches&) {}), "no error");
   EXPECT_EQ(after([](CudaLaunches& l) { l.launches.clear(); }),

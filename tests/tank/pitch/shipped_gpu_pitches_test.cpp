@@ -14,7 +14,7 @@
 namespace thresher {
 namespace {
 
-std::map<std::string, Pitch> shipped_pitches() {
+std::map<std::string, Pitch> shipped_gpu_pitches() {
   std::map<std::string, Pitch> pitches;
   for (const auto& entry :
        std::filesystem::directory_iterator(THRESHER_SOURCE_DIR "/pitches/gpu")) {
@@ -29,7 +29,7 @@ std::map<std::string, Pitch> shipped_pitches() {
 // Those that turn knobs, as they would run against the baseline.
 std::vector<Pitch> ready_pitches() {
   std::vector<Pitch> ready;
-  for (const auto& [name, pitch] : shipped_pitches()) {
+  for (const auto& [name, pitch] : shipped_gpu_pitches()) {
     if (pitch.contestant.kind != ContestantKind::kVariant) continue;
     ready.push_back(pitch);
     ready.back().contestant = contestant_against(pitch, gpu_baseline());
@@ -38,7 +38,7 @@ std::vector<Pitch> ready_pitches() {
 }
 
 TEST(ShippedGpuPitches, AreTheSeedsContestants) {
-  const std::map<std::string, Pitch> pitches = shipped_pitches();
+  const std::map<std::string, Pitch> pitches = shipped_gpu_pitches();
   for (const char* name :
        {"pipeline_stages", "tile_shape", "weight_tile", "tall_tile", "bulk_store_epilogue",
         "vector_store", "warp_specialisation", "stream_parallelism", "graph", "grouped_launch",
@@ -50,7 +50,7 @@ TEST(ShippedGpuPitches, AreTheSeedsContestants) {
 }
 
 TEST(ShippedGpuPitches, CarryTheSeedsPredictions) {
-  const std::map<std::string, Pitch> pitches = shipped_pitches();
+  const std::map<std::string, Pitch> pitches = shipped_gpu_pitches();
   const std::map<std::string, std::pair<double, double>> predicted = {
       {"pipeline_stages", {1.5, 1.8}},
       {"tile_shape", {2, 3}},
@@ -66,7 +66,7 @@ TEST(ShippedGpuPitches, CarryTheSeedsPredictions) {
 }
 
 TEST(ShippedGpuPitches, SayWhatAJudgeNeeds) {
-  for (const auto& [name, pitch] : shipped_pitches()) {
+  for (const auto& [name, pitch] : shipped_gpu_pitches()) {
     for (const std::string& text :
          {pitch.author, pitch.mechanism, pitch.bottleneck, pitch.evidence, pitch.rollback}) {
       EXPECT_FALSE(text.empty()) << name;
@@ -94,7 +94,7 @@ TEST(ShippedGpuPitches, RunOnTopOfTheEnginesDefault) {
                             .name = "gpu_sm90",
                             .variant = "gpu_sm90",
                             .backend = Backend::kGpu};
-  for (const auto& [name, pitch] : shipped_pitches()) {
+  for (const auto& [name, pitch] : shipped_gpu_pitches()) {
     if (pitch.contestant.kind != ContestantKind::kVariant) continue;
     const std::string variant = contestant_against(pitch, champion).variant;
     for (const Problem& problem : load_suite(pitch.suite).problems) {

@@ -21,13 +21,13 @@ Pitch gpu_pitch(const std::string& name, double claim, const std::string& contes
                      name + ".toml");
 }
 
-struct Played {
+struct GpuPlayed {
   ScratchFolder folder;
   Ledger ledger{folder / "ledger.db"};
   FakeMachine machine;
   SeasonSetup setup = fake_setup("s");
 
-  Played() {
+  GpuPlayed() {
     setup.rules.backend = Backend::kGpu;
     setup.rules.suite = {
         .name = "seeds",
@@ -58,7 +58,7 @@ struct Played {
 };
 
 TEST(GpuSeason, RemembersItsDevice) {
-  Played season;
+  GpuPlayed season;
   season.play();
   const nlohmann::json start = season.entries("season").front().data;
   EXPECT_EQ(start.at("backend"), "gpu");
@@ -75,13 +75,13 @@ TEST(GpuSeason, RemembersItsDevice) {
 }
 
 TEST(GpuSeason, PlaysPitchesOfItsBackendOnly) {
-  Played season;
+  GpuPlayed season;
   season.setup.pitches.push_back(fake_pitch("for_cpus", 1.5, "knobs = {stages = 4}"));
   season.play();
   EXPECT_EQ(season.veto_of("for_cpus"), "backend");
   EXPECT_EQ(season.veto_of("graph"), "none");
 
-  Played on_cpu;
+  GpuPlayed on_cpu;
   on_cpu.setup = fake_setup("s");
   on_cpu.setup.pitches = {gpu_pitch("graph", 1.2, "knobs = {graph = \"on\"}")};
   on_cpu.play();
@@ -90,7 +90,7 @@ TEST(GpuSeason, PlaysPitchesOfItsBackendOnly) {
 
 // Two passes over 128 rows cannot be shared by two warpgroups; fused they can.
 TEST(GpuSeason, WhatCannotRunWaitsForAnotherChampion) {
-  Played season;
+  GpuPlayed season;
   season.machine.speed_of_setting = {{"dual=two_pass", 0.8}, {"kernel=plain", 0.5}};
   season.setup.pitches = {gpu_pitch("pipelined", 2.0, "knobs = {kernel = \"pipelined\"}"),
                           gpu_pitch("fused", 1.1, "knobs = {dual = \"fused\"}")};
@@ -105,7 +105,7 @@ TEST(GpuSeason, WhatCannotRunWaitsForAnotherChampion) {
 }
 
 TEST(GpuSeason, LearnsInTheGpusWords) {
-  Played season;
+  GpuPlayed season;
   season.play();
   bool learned = false;
   for (const Constraint& one : learned_constraints(season.ledger)) {
@@ -127,7 +127,7 @@ TEST(GpuSeason, LearnsInTheGpusWords) {
 }
 
 TEST(GpuSeason, SharksJudgeGpuVariants) {
-  Played season;
+  GpuPlayed season;
   season.play();
   for (const LedgerEntry& entry : season.entries("ballot")) {
     const std::string reason = entry.data.at("reason");
