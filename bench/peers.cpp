@@ -46,9 +46,9 @@ class HostPeers : public Peers {
   PeerEntrants make(const Problem& problem, const Inputs& inputs, std::size_t,
                     void*) const override {
     PeerEntrants peers;
-    for (const HostEntry::Make make : {make_openblas_sgemm, make_openblas_dequant}) {
+    for (const HostEntry::Make make_peer : {make_openblas_sgemm, make_openblas_dequant}) {
       const auto entry =
-          std::make_shared<HostEntry>(make, openblas_, problem, inputs, thread_count_);
+          std::make_shared<HostEntry>(make_peer, openblas_, problem, inputs, thread_count_);
       peers.kept.push_back(entry);
       HostEntry& one = *entry;
       peers.entrants.push_back(

@@ -14,17 +14,6 @@
 
 namespace thresher {
 
-// The texts of include/thresher/contestant.h and contestant.cuh, in this order, which travel inside
-// the binary so that it can compile contestants wherever it has been copied;
-// cmake/embed_files.cmake writes the table.
-struct ContestantHeader {
-  const char* name;
-  const char* text;
-};
-
-extern const ContestantHeader kContestantHeaders[];
-extern const int kContestantHeaderCount;
-
 namespace referee {
 
 struct BuildOptions {

@@ -23,7 +23,7 @@ constexpr double kIntervalConfidence = 0.975;  // one-sided: the two-sided inter
 constexpr double kPower = 0.9;
 
 double median_us(const std::vector<double>& log_ns) {
-  return std::exp(referee::median(log_ns)) / 1e3;
+  return std::exp(measure::median(log_ns)) / 1e3;
 }
 
 ProblemEstimate estimate_problem(const HeatValues::OfProblem& values, const std::string& problem,

@@ -25,7 +25,7 @@ double mean(std::span<const double> values) {
 }
 
 double middle_of_blocks(std::span<const double> log_ratios) {
-  return log_ratios.size() < kMedianBlocksMin ? mean(log_ratios) : median(log_ratios);
+  return log_ratios.size() < kMedianBlocksMin ? mean(log_ratios) : measure::median(log_ratios);
 }
 
 // One problem's blocks within one heat.
@@ -81,8 +81,8 @@ HeatValues heat_values(const MatchSamples& samples) {
     for (std::size_t i = 0; i < problems.size(); ++i) {
       const double log_ratio = middle_of_blocks(problems[i].log_ratio);
       values.problems[i].log_ratio.push_back(log_ratio);
-      values.problems[i].champion_log_ns.push_back(std::log(median(problems[i].a_ns)));
-      values.problems[i].challenger_log_ns.push_back(std::log(median(problems[i].b_ns)));
+      values.problems[i].champion_log_ns.push_back(std::log(measure::median(problems[i].a_ns)));
+      values.problems[i].challenger_log_ns.push_back(std::log(measure::median(problems[i].b_ns)));
       sum += log_ratio;
     }
     values.geomean_log_ratio.push_back(sum / static_cast<double>(problems.size()));

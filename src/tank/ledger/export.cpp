@@ -131,7 +131,7 @@ OrderedJson measurements_of(const T4Match& match, const std::string& problem,
   OrderedJson list = OrderedJson::array();
   const ProblemEstimate* estimate = find_estimate(match.verdict, problem);
   if (!runtimes.empty()) {
-    add_measurement(list, "time", referee::median(runtimes), "ms");
+    add_measurement(list, "time", measure::median(runtimes), "ms");
   } else if (estimate != nullptr) {
     add_measurement(list, "time", estimate->challenger_us / kUsPerMs, "ms");
   }
