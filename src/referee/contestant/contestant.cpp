@@ -36,14 +36,6 @@ const std::string& hash_of_this_program() {
 
 std::string_view to_string(ContestantKind kind) { return kWords[static_cast<std::size_t>(kind)]; }
 
-Backend backend_of(const Contestant& contestant) {
-  if (contestant.kind == ContestantKind::kCuda) return Backend::kGpu;
-  if (contestant.kind == ContestantKind::kVariant && !contestant.variant.empty()) {
-    return backend_of_variant(contestant.variant);
-  }
-  return contestant.backend;
-}
-
 std::string contestant_hash(const Contestant& contestant) {
   // Lengths in front, so that no two contestants make the same text.
   std::string text = fmt::format("{}\n", to_string(contestant.kind));
@@ -70,8 +62,9 @@ std::string contestant_hash(const Contestant& contestant) {
       add(to_text(contestant.launches));
       break;
   }
-  // Left out for the CPU: ledgers hold hashes from before there was another backend.
-  if (backend_of(contestant) != Backend::kCpu) add(to_string(backend_of(contestant)));
+  // Left out for the default: ledgers hold hashes from before there was another backend.
+  const Backend backend = backend_of(contestant);
+  if (backend != Contestant{}.backend) add(to_string(backend));
   return sha256_hex(text);
 }
 

@@ -31,7 +31,8 @@ struct Contestant {
   CudaLaunches launches;             // kCuda
 };
 
-// A variant's name and a CUDA source say for themselves, everything else by its `backend`.
+// A variant's name and a CUDA source say for themselves, everything else by its `backend`: a
+// question to the venues (venue.cpp).
 Backend backend_of(const Contestant& contestant);
 
 // Hash (hex) of what would run: the variant's name and our build, the source file and its launches,

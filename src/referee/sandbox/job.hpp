@@ -39,7 +39,7 @@ struct Job {
   std::filesystem::path library;     // kLibrary; kCuda: the cubin; kCompile: the source
   std::vector<std::string> command;  // kCommand
   std::filesystem::path folder;      // kCommand: where it runs; kCompile: where the cubin goes
-  Backend backend = Backend::kCpu;   // kGpu: the process uses CUDA
+  Backend backend = Backend::kCpu;   // whose venue it is
   CudaSetting cuda;
 };
 

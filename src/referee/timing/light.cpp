@@ -18,7 +18,9 @@ MachineRates measure(int thread_count) {
   return cpu::machine_rates(isa, cpu::measure_ceilings(isa, thread_count, kCalibrationSeconds));
 }
 
-MachineRates rates_once(int thread_count) {
+}  // namespace
+
+MachineRates cpu_rates(int thread_count) {
   static std::mutex mutex;
   static std::map<int, MachineRates> measured;
   const std::lock_guard lock(mutex);
@@ -26,10 +28,6 @@ MachineRates rates_once(int thread_count) {
   if (found != measured.end()) return found->second;
   return measured.emplace(thread_count, measure(thread_count)).first->second;
 }
-
-}  // namespace
-
-Light::Light(int thread_count, bool cold) : rates_(rates_once(thread_count)), cold_(cold) {}
 
 double Light::floor_ns(const Problem& problem) const {
   const SpeedOfLight light = speed_of_light(problem, rates_);

@@ -14,11 +14,12 @@ namespace thresher::referee {
 // than missing a cheat that every other check looks at as well.
 inline constexpr double kLightShare = 0.5;
 
+// The ceilings of the CPU with so many threads; a process measures them once per thread count.
+MachineRates cpu_rates(int thread_count);
+
 class Light {
  public:
-  // Measures the ceilings with so many threads; a process does that once per thread count. `cold`:
-  // caches are evicted before each call, so that bytes have to come from memory.
-  Light(int thread_count, bool cold);
+  // `cold`: caches are evicted before each call, so that bytes have to come from memory.
   Light(const MachineRates& rates, bool cold) : rates_(rates), cold_(cold) {}
 
   double floor_ns(const Problem& problem) const;
