@@ -117,10 +117,10 @@ std::uint64_t fingerprint(std::span<const std::byte> memory, std::uint64_t key) 
   // Four chains, or each multiplication would wait for the one before.
   std::uint64_t chains[4] = {key, ~key, key * 3, key * 5};
   std::size_t at = 0;
-  for (std::size_t lane = 0; at < memory.size(); at += sizeof(std::uint64_t), ++lane) {
+  for (std::size_t i = 0; at < memory.size(); at += sizeof(std::uint64_t), ++i) {
     std::uint64_t word = 0;
     std::memcpy(&word, memory.data() + at, std::min(sizeof word, memory.size() - at));
-    std::uint64_t& chain = chains[lane % 4];
+    std::uint64_t& chain = chains[i % 4];
     chain = (chain ^ word) * 0x9e3779b97f4a7c15u;
     chain ^= chain >> 29;
   }

@@ -9,7 +9,7 @@
 #include "referee/stage/cases.hpp"
 #include "referee/stage/outputs.hpp"
 #include "referee/timing/arm.hpp"
-#include "referee/timing/gpu_arm.hpp"
+#include "referee/venue.hpp"
 
 namespace thresher::referee {
 namespace {
@@ -23,57 +23,16 @@ std::vector<Problem> problems_of(const std::vector<Case>& cases) {
   return problems;
 }
 
-// Where a contestant is asked: what its memory is made of.
-class CpuGround {
- public:
-  using Stage = referee::Stage;
-  using Arm = referee::Arm;
-
-  CpuGround(const std::vector<Case>& cases, const GateOptions&) : problems_(problems_of(cases)) {}
-
-  Stage stage() const { return Stage(problems_, Room::kForOneByOne); }
-  Arm arm(const Job& job, Stage& stage, const ArmOptions& options, std::uint64_t seed) const {
-    return Arm(job, stage, problems_, options, seed);
-  }
-
- private:
-  const std::vector<Problem> problems_;
-};
-
-class GpuGround {
- public:
-  using Stage = GpuStage;
-  using Arm = GpuArm;
-
-  GpuGround(const std::vector<Case>& cases, const GateOptions& options) : gpu_(*options.gpu) {
-    // Calls are made one at a time, at one of several places.
-    for (Problem& problem : problems_of(cases)) {
-      entries_.push_back({std::move(problem), {.copy_count = 1, .call_count = kPlaceCount}});
-    }
-  }
-
-  Stage stage() const { return Stage(gpu_.device(), entries_, Room::kForOneByOne); }
-  Arm arm(const Job& job, Stage& stage, const ArmOptions& options, std::uint64_t seed) const {
-    return Arm(job, stage, entries_, options, seed);
-  }
-
- private:
-  static constexpr int kPlaceCount = 3;
-
-  const RefereeGpu& gpu_;
-  std::vector<GpuEntry> entries_;
-};
-
-template <typename Ground>
 class Gates {
  public:
   Gates(const Job& job, const std::vector<Case>& cases, const GateOptions& options)
       : options_(options),
         cases_(cases),
-        ground_(cases, options),
         random_(options.seed),
-        stage_(ground_.stage()),
-        arm_(ground_.arm(job, stage_, options.arm, random_.next())) {}
+        entered_(venue_of(job.backend)
+                     .make_staged_arm(job, problems_of(cases), options.arm, random_.next())),
+        stage_(*entered_.stage),
+        arm_(*entered_.arm) {}
 
   GateResult pass() {
     std::future<Inputs> drawn = draw(0);
@@ -149,10 +108,10 @@ class Gates {
 
   const GateOptions& options_;
   const std::vector<Case>& cases_;
-  const Ground ground_;
   Random random_;
-  typename Ground::Stage stage_;
-  typename Ground::Arm arm_;
+  const StagedArm entered_;
+  Stage& stage_;
+  Arm& arm_;
 };
 
 }  // namespace
@@ -163,8 +122,7 @@ GateResult pass_gates(const Job& job, const Suite& suite, const GateOptions& opt
   if (options.scope == Scope::kAll) {
     for (Case& one : correctness_cases(suite, random)) cases.push_back(std::move(one));
   }
-  if (job.backend == Backend::kGpu) return Gates<GpuGround>(job, cases, options).pass();
-  return Gates<CpuGround>(job, cases, options).pass();
+  return Gates(job, cases, options).pass();
 }
 
 }  // namespace thresher::referee

@@ -11,7 +11,6 @@
 
 #include "gemm/suite.hpp"
 #include "referee/timing/contestant_process.hpp"
-#include "referee/timing/referee_gpu.hpp"
 
 namespace thresher::referee {
 
@@ -23,7 +22,6 @@ struct GateOptions {
   std::uint64_t seed = 0;
   Clock::time_point deadline = Clock::time_point::max();
   std::function<void(const std::string&)> log;
-  const RefereeGpu* gpu = nullptr;  // for a job on one
 };
 
 struct GateResult {

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <deque>
+#include <initializer_list>
+#include <memory>
 #include <optional>
 
 #include "cpu/features.hpp"
@@ -16,6 +18,7 @@
 #include "referee/sandbox/scratch.hpp"
 #include "referee/timing/heats.hpp"
 #include "referee/timing/light.hpp"
+#include "referee/venue.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher {
@@ -43,24 +46,14 @@ void check_suite(const Suite& suite) {
 }
 
 // Who brings host code of its own cannot be asked for the time.
-SampleClock clock_for(const Contestant& contestant) {
-  const bool ours =
-      contestant.kind == ContestantKind::kVariant || contestant.kind == ContestantKind::kCuda;
-  return backend_of(contestant) == Backend::kGpu && ours ? SampleClock::kDevice
-                                                         : SampleClock::kReferee;
-}
-
-// Anything that cannot be timed by the device is timed by the referee, and so is its opponent.
-SampleClock clock_for(const Match& match) {
-  const bool both = clock_for(match.champion) == SampleClock::kDevice &&
-                    clock_for(match.challenger) == SampleClock::kDevice;
-  return both ? SampleClock::kDevice : SampleClock::kReferee;
+bool is_under_our_worker(const Contestant& contestant) {
+  return contestant.kind == ContestantKind::kVariant || contestant.kind == ContestantKind::kCuda;
 }
 
 void check_backends(const Match& match) {
-  const Backend champion = backend_of(match.champion);
-  const Backend challenger = backend_of(match.challenger);
-  if (champion == challenger && champion != Backend::kEmulator) return;
+  const std::string_view champion = backend_of(match.champion).name;
+  const std::string_view challenger = backend_of(match.challenger).name;
+  if (champion == challenger && find_venue(champion) != nullptr) return;
   throw Error(fmt::format(
       "the champion '{}' runs on the {}, the challenger '{}' on the {}: a match "
       "is between two on the CPU or two on a GPU",
@@ -70,9 +63,10 @@ void check_backends(const Match& match) {
 // The gates and the heats of one match, and what they write down.
 class Referee {
  public:
-  Referee(const Suite& suite, const MatchOptions& options, Backend backend)
+  Referee(const Suite& suite, const MatchOptions& options, const Backend& backend)
       : suite_(suite),
         options_(options),
+        venue_(venue_of(backend.name)),
         begin_(Clock::now()),
         deadline_(seconds_after(begin_, options.seconds_max)),
         folder_(FolderOwner::kReferee) {
@@ -83,31 +77,29 @@ class Referee {
     arm_.scratch = folder_.path();
     arm_.thread_count = options.thread_count != 0 ? options.thread_count : cpu::usable_core_count();
     arm_.call_timeout_seconds = options.call_timeout_seconds;
-    if (backend == Backend::kGpu) {
-      gpu_.emplace(options.gpu, new_folder().path());
-      note(gpu_->engine().description());
-    }
+    gpu_ = venue_.hold_gpu(options.gpu, new_folder().path());
+    arm_.gpu = gpu_.get();
+    if (gpu_) note(gpu_->engine().description());
   }
 
   // True when the contestant may go on; otherwise the verdict stands.
   bool admit(const Contestant& contestant, Scope scope, Side& side) {
     BuildResult built = build(contestant, {.program = options_.program,
                                            .folder = new_folder().path(),
-                                           .gpu = gpu(),
+                                           .gpu = gpu_.get(),
                                            .problems = suite_.problems});
     side = std::move(built.side);
     std::optional<Fault> fault = std::move(built.fault);
-    arm_.clock = clock_for(contestant);
+    arm_.clock = clock_for({&contestant});
     if (!fault) {
       note(fmt::format("{}: built", contestant.name));
-      GateResult gates =
-          pass_gates(side.job, suite_,
-                     {.scope = scope,
-                      .arm = arm_,
-                      .seed = random_.next(),
-                      .deadline = deadline_,
-                      .log = [&](const std::string& text) { note(contestant.name + ": " + text); },
-                      .gpu = gpu()});
+      GateResult gates = pass_gates(
+          side.job, suite_,
+          {.scope = scope,
+           .arm = arm_,
+           .seed = random_.next(),
+           .deadline = deadline_,
+           .log = [&](const std::string& text) { note(contestant.name + ": " + text); }});
       fault = std::move(gates.fault);
       record_.verdict.missing_protections = std::move(gates.refusals);
     }
@@ -118,10 +110,9 @@ class Referee {
 
   void play(const Match& match, const Side& champion, const Side& challenger,
             double champion_slowed) {
-    const Light light =
-        gpu_ ? Light(gpu_->rates(), options_.cold) : Light(arm_.thread_count, options_.cold);
-    arm_.clock = clock_for(match);
-    if (gpu_) note_clock(match);
+    const Light light(venue_.rates(arm_), options_.cold);
+    arm_.clock = clock_for({&match.champion, &match.challenger});
+    note_clock(match);
     const Contest contest{.suite = suite_,
                           .champion = champion,
                           .challenger = challenger,
@@ -129,12 +120,11 @@ class Referee {
                           .light = light,
                           .blocks_per_problem = options_.blocks_per_problem,
                           .cold = options_.cold,
-                          .champion_slowed_share = champion_slowed,
-                          .gpu = gpu()};
+                          .champion_slowed_share = champion_slowed};
     MatchSamples& samples = record_.samples;
     for (const Problem& problem : suite_.problems) samples.problems.push_back(problem.name);
     samples.slowed_truth = 1 / (1 + kSlowedShare);
-    if (gpu_) note("device before timing: " + gpu_->describe_clocks());
+    note_device("before");
     Heats heats(contest, random_.next());
     bool out_of_time = false;
     do {
@@ -145,7 +135,7 @@ class Referee {
       note_heat(heat);
       samples.heats.push_back(std::move(heat.samples));
     } while (next_step(samples, match.terms, options_.analysis) == Next::kMoreHeats);
-    if (gpu_) note("device after timing: " + gpu_->describe_clocks());
+    note_device("after");
     decide_by_samples(match.terms, out_of_time);
   }
 
@@ -166,9 +156,17 @@ class Referee {
     record_.log.push_back(std::move(text));
   }
 
-  const RefereeGpu* gpu() const { return gpu_ ? &*gpu_ : nullptr; }
+  // The venue's if all are under our own worker: what the device cannot time is timed by the
+  // referee, and so is its opponent.
+  SampleClock clock_for(std::initializer_list<const Contestant*> contestants) const {
+    const bool ours = std::all_of(contestants.begin(), contestants.end(),
+                                  [](const Contestant* one) { return is_under_our_worker(*one); });
+    return ours ? venue_.clock : SampleClock::kReferee;
+  }
 
+  // Worth a word where it could have been the device's.
   void note_clock(const Match& match) {
+    if (venue_.clock != SampleClock::kDevice) return;
     note(arm_.clock == SampleClock::kDevice
              ? "clock: events on the device around a batch of calls"
              : "clock: the referee's, around a batch of calls, because a command takes part");
@@ -176,6 +174,10 @@ class Referee {
       if (one->kind != ContestantKind::kCommand) continue;
       note(fmt::format("{}: a command, its launches cannot be counted", one->name));
     }
+  }
+
+  void note_device(const char* when) {
+    if (gpu_) note(fmt::format("device {} timing: {}", when, gpu_->describe_clocks()));
   }
 
   void note_heat(const Heat& heat) {
@@ -216,14 +218,15 @@ class Referee {
 
   const Suite& suite_;
   const MatchOptions& options_;
+  const Venue& venue_;
   const Clock::time_point begin_;
   const Clock::time_point deadline_;
   const ScratchFolder folder_;
-  std::deque<ScratchFolder> folders_;  // one per contestant, in folder_
+  std::deque<ScratchFolder> folders_;  // one per contestant and one for kernels, in folder_
   Random random_{0};
   ArmOptions arm_;
   MatchRecord record_;
-  std::optional<RefereeGpu> gpu_;
+  std::unique_ptr<RefereeGpu> gpu_;  // on a GPU
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "referee/protocol.hpp"
 #include "referee/sandbox/child.hpp"
 #include "referee/sandbox/scratch.hpp"
+#include "referee/venue.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::referee {
@@ -139,11 +140,7 @@ std::optional<Fault> run_compiler(const Job& job, const std::string& name, const
                  fmt::format("{} does not compile: {}", name, printable(text, kMessageLength)));
 }
 
-BuildResult build(const Contestant& contestant, const BuildOptions& options) {
-  if (contestant.kind == ContestantKind::kCommand && contestant.command.empty()) {
-    throw Error(fmt::format("contestant '{}': the command is empty", contestant.name));
-  }
-  if (backend_of(contestant) == Backend::kGpu) return build_for_gpu(contestant, options);
+BuildResult build_for_cpu(const Contestant& contestant, const BuildOptions& options) {
   if (contestant.kind == ContestantKind::kLibrary) return build_library(contestant, options);
   if (contestant.kind == ContestantKind::kVariant) {
     return {.side = {.job = {.kind = JobKind::kVariant, .variant = contestant.variant}}};
@@ -151,6 +148,13 @@ BuildResult build(const Contestant& contestant, const BuildOptions& options) {
   return {.side = {.job = {.kind = JobKind::kCommand,
                            .command = contestant.command,
                            .folder = fs::absolute(contestant.folder)}}};
+}
+
+BuildResult build(const Contestant& contestant, const BuildOptions& options) {
+  if (contestant.kind == ContestantKind::kCommand && contestant.command.empty()) {
+    throw Error(fmt::format("contestant '{}': the command is empty", contestant.name));
+  }
+  return venue_of(backend_of(contestant).name).build(contestant, options);
 }
 
 }  // namespace thresher::referee

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The build gate: from what a contestant is to what a worker can run. build.cpp has the steps that
-// all contestants with a source share and those on the CPU, build_gpu.cpp those on a GPU.
+// all contestants with a source share and those on the CPU, build_gpu.cpp those on a GPU; which of
+// them a contestant takes is for its venue to say (venue.hpp).
 #pragma once
 
 #include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "referee/contestant/contestant.hpp"
 #include "referee/fault.hpp"
-#include "referee/timing/contest.hpp"
+#include "referee/sandbox/job.hpp"
+#include "referee/timing/referee_gpu.hpp"
 
 namespace thresher {
 
@@ -24,6 +27,13 @@ struct BuildOptions {
   std::span<const Problem> problems{};  // whose kernels are compiled ahead, on a GPU
 };
 
+// A contestant after the build gate.
+struct Side {
+  Job job;
+  // On a GPU: launches of one call, by problem of the suite. Empty where they cannot be seen.
+  std::vector<gpu::LaunchCounts> launches;
+};
+
 struct BuildResult {
   std::optional<Fault> fault;
   Side side;
@@ -32,6 +42,9 @@ struct BuildResult {
 // Sources are compiled in the sandbox, because a compiler reads whatever a source includes. Throws
 // Error for what only the operator can mend: no compiler, no such file, no GPU.
 BuildResult build(const Contestant& contestant, const BuildOptions& options);
+
+// The venues' own parts of it.
+BuildResult build_for_cpu(const Contestant& contestant, const BuildOptions& options);
 BuildResult build_for_gpu(const Contestant& contestant, const BuildOptions& options);
 
 // Throws Error if there is no such file.

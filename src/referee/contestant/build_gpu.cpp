@@ -18,12 +18,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Job job_on(const RefereeGpu& gpu, JobKind kind) {
-  return {.kind = kind, .backend = Backend::kGpu, .cuda = gpu.setting()};
+Job job_of(const Contestant& contestant, JobKind kind, const BuildOptions& options) {
+  return {.kind = kind, .backend = std::string(backend_of(contestant).name), .cuda = options.gpu->setting()};
 }
 
 BuildResult build_variant(const Contestant& contestant, const BuildOptions& options) {
-  BuildResult result{.side = {.job = job_on(*options.gpu, JobKind::kVariant)}};
+  BuildResult result{.side = {.job = job_of(contestant, JobKind::kVariant, options)}};
   result.side.job.variant = contestant.variant;
   try {
     result.side.launches = options.gpu->compile_variant(contestant.variant, options.problems);
@@ -60,7 +60,7 @@ BuildResult build_cuda(const Contestant& contestant, const BuildOptions& options
   compile.cuda.origin = source.parent_path();
   compile.cuda.launches = contestant.launches;
 
-  BuildResult result{.side = {.job = job_on(*options.gpu, JobKind::kCuda)}};
+  BuildResult result{.side = {.job = job_of(contestant, JobKind::kCuda, options)}};
   result.fault = count_launches(contestant.launches, options, result.side.launches);
   if (!result.fault) {
     result.fault = run_compiler(compile, source.filename().string(), scratch.path(), options);
@@ -74,7 +74,7 @@ BuildResult build_cuda(const Contestant& contestant, const BuildOptions& options
 }
 
 BuildResult build_command(const Contestant& contestant, const BuildOptions& options) {
-  BuildResult result{.side = {.job = job_on(*options.gpu, JobKind::kCommand)}};
+  BuildResult result{.side = {.job = job_of(contestant, JobKind::kCommand, options)}};
   result.side.job.command = contestant.command;
   result.side.job.command.front() = found_program(contestant.command.front(), std::getenv("PATH"));
   result.side.job.folder = fs::absolute(contestant.folder);

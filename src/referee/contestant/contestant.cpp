@@ -37,14 +37,6 @@ const std::string& hash_of_this_program() {
 
 std::string_view to_string(ContestantKind kind) { return kWords[static_cast<std::size_t>(kind)]; }
 
-const Backend& backend_of(const Contestant& contestant) {
-  if (contestant.kind == ContestantKind::kCuda) return backend_named("gpu");
-  if (contestant.kind == ContestantKind::kVariant && !contestant.variant.empty()) {
-    return backend_of_variant(contestant.variant);
-  }
-  return backend_named(contestant.backend);
-}
-
 Contestant variant_named(const std::string& variant) {
   return {.kind = ContestantKind::kVariant,
           .name = variant,
@@ -78,8 +70,9 @@ std::string contestant_hash(const Contestant& contestant) {
       add(to_text(contestant.launches));
       break;
   }
-  // Left out for the CPU: ledgers hold hashes from before there was another backend.
-  if (backend_of(contestant).name != "cpu") add(backend_of(contestant).name);
+  // Left out for the default: ledgers hold hashes from before there was another backend.
+  const std::string_view backend = backend_of(contestant).name;
+  if (backend != Contestant{}.backend) add(backend);
   return sha256_hex(text);
 }
 

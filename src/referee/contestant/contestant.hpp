@@ -31,7 +31,8 @@ struct Contestant {
   CudaLaunches launches;             // kCuda
 };
 
-// A variant's name and a CUDA source say for themselves, everything else by its `backend`.
+// A variant's name and a CUDA source say for themselves, everything else by its `backend`: a
+// question to the venues (venue.cpp).
 const Backend& backend_of(const Contestant& contestant);
 
 // A variant of the engine, entered under its own name.

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "gemm/backend.hpp"
 #include "referee/contestant/cuda_launches.hpp"
 #include "referee/sandbox/sandbox.hpp"
 
@@ -39,7 +38,7 @@ struct Job {
   std::filesystem::path library;     // kLibrary; kCuda: the cubin; kCompile: the source
   std::vector<std::string> command;  // kCommand
   std::filesystem::path folder;      // kCommand: where it runs; kCompile: where the cubin goes
-  Backend backend = Backend::kCpu;   // kGpu: the process uses CUDA
+  std::string backend = "cpu";       // whose venue it is
   CudaSetting cuda;
 };
 

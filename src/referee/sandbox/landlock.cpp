@@ -58,11 +58,11 @@ bool allow(int ruleset, const char* path, std::uint64_t access) {
   return syscall(SYS_landlock_add_rule, ruleset, kRulePathBeneath, &rule, 0) == 0;
 }
 
-// The devices of NVIDIA's driver, as far as there are any, and the process's own files.
-bool allow_cuda(int ruleset, std::uint64_t access) {
+// A driver's devices, as far as there are any, and the process's own files.
+bool allow_devices(int ruleset, const char* name_begin, std::uint64_t access) {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator("/dev", ignored)) {
-    const bool is_device = entry.path().filename().string().starts_with("nvidia");
+    const bool is_device = entry.path().filename().string().starts_with(name_begin);
     if (is_device && !allow(ruleset, entry.path().c_str(), access)) return false;
   }
   return allow(ruleset, "/proc/self", access);
@@ -70,7 +70,7 @@ bool allow_cuda(int ruleset, std::uint64_t access) {
 
 }  // namespace
 
-void forbid_writes_outside(const std::filesystem::path& scratch, Backend backend,
+void forbid_writes_outside(const std::filesystem::path& scratch, const SandboxNeeds& needs,
                            Refusals& refusals) {
   const long abi = syscall(SYS_landlock_create_ruleset, nullptr, 0, kAskVersion);
   if (abi < 1) {
@@ -84,7 +84,8 @@ void forbid_writes_outside(const std::filesystem::path& scratch, Backend backend
   const std::uint64_t device_access = attributes.handled_access_fs & (kWriteFile | kTruncate);
   const bool ok =
       ruleset && allow(ruleset.get(), "/dev/null", device_access) &&
-      (backend != Backend::kGpu || allow_cuda(ruleset.get(), device_access)) &&
+      (needs.device_files == nullptr ||
+       allow_devices(ruleset.get(), needs.device_files, device_access)) &&
       (scratch.empty() || allow(ruleset.get(), scratch.c_str(), attributes.handled_access_fs)) &&
       syscall(SYS_landlock_restrict_self, ruleset.get(), 0) == 0;
   if (!ok) refusals.add_errno(layer::kWriteProtection, "Landlock");

@@ -14,6 +14,7 @@
 
 #include "referee/contestant/cuda_compile.hpp"
 #include "referee/protocol.hpp"
+#include "referee/venue.hpp"
 #include "referee/worker/worker.hpp"
 #include "thresher/error.hpp"
 
@@ -107,8 +108,9 @@ void volunteer_for_memory_killer() {
   clean_environment(order.scratch);
   const std::size_t known_count = refusals.texts().size();
   forbid_new_privileges(refusals);
-  forbid_writes_outside(order.scratch, order.job.backend, refusals);
-  filter_system_calls(!own_process_namespace, order.job.backend, refusals);
+  const SandboxNeeds& needs = venue_of(order.job.backend).sandbox;
+  forbid_writes_outside(order.scratch, needs, refusals);
+  filter_system_calls(!own_process_namespace, needs, refusals);
   for (std::size_t i = known_count; i < refusals.texts().size(); ++i) {
     report("refused " + refusals.texts()[i]);
   }
@@ -129,8 +131,9 @@ void volunteer_for_memory_killer() {
 void launch(const WorkOrder& order) {
   die_with_parent(static_cast<pid_t>(order.referee_pid));
   Refusals refusals;
-  enter_namespaces(order.job.backend, refusals);
-  set_limits(order.limits, order.job.backend, refusals);
+  const SandboxNeeds& needs = venue_of(order.job.backend).sandbox;
+  enter_namespaces(needs, refusals);
+  set_limits(order.limits, needs, refusals);
   for (const std::string& refusal : refusals.texts()) report("refused " + refusal);
 
   const bool own_process_namespace = !refusals.contains(layer::kProcessNamespace);

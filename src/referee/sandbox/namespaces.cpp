@@ -71,11 +71,11 @@ void drop_capabilities() {
 
 }  // namespace
 
-void enter_namespaces(Backend backend, Refusals& refusals) {
+void enter_namespaces(const SandboxNeeds& needs, Refusals& refusals) {
   std::vector<Wanted> wanted = {{CLONE_NEWNET, layer::kNetworkNamespace},
                                 {CLONE_NEWIPC, layer::kIpcNamespace}};
-  if (backend == Backend::kGpu) {
-    refusals.add(layer::kProcessNamespace, "CUDA does not start in one");
+  if (needs.no_process_namespace != nullptr) {
+    refusals.add(layer::kProcessNamespace, needs.no_process_namespace);
   } else {
     wanted.push_back({CLONE_NEWPID, layer::kProcessNamespace});
   }

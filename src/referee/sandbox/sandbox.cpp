@@ -56,15 +56,15 @@ bool Refusals::contains(const char* layer_name) const {
   return false;
 }
 
-void set_limits(const SandboxLimits& limits, Backend backend, Refusals& refusals) {
+void set_limits(const SandboxLimits& limits, const SandboxNeeds& needs, Refusals& refusals) {
   const bool ok = limit(RLIMIT_CPU, limits.cpu_seconds) && limit(RLIMIT_CORE, 0) &&
                   limit(RLIMIT_FSIZE, limits.file_bytes) && limit(RLIMIT_NOFILE, limits.open_files);
   if (!ok) refusals.add_errno(layer::kOtherLimits, "setrlimit");
 
   if (kReservesAddresses) {
     refusals.add(layer::kMemoryLimit, "this build has a sanitizer");
-  } else if (backend == Backend::kGpu) {
-    refusals.add(layer::kMemoryLimit, "CUDA reserves more addresses than any memory has");
+  } else if (needs.no_memory_limit != nullptr) {
+    refusals.add(layer::kMemoryLimit, needs.no_memory_limit);
   } else if (!limit(RLIMIT_AS, limits.address_space_bytes)) {
     refusals.add_errno(layer::kMemoryLimit, "setrlimit");
   }

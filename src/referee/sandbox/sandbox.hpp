@@ -4,7 +4,7 @@
 //
 // A layer that the kernel refuses is named and left out, never fatal: a container without user
 // namespaces still gets the system call filter. Verdicts carry the names of what was missing. So is
-// what CUDA does not run under: functions that differ for it take the backend of the job.
+// what a backend does not run under: its row of the venues (venue.hpp) says what it needs.
 #pragma once
 
 #include <sys/types.h>
@@ -14,8 +14,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "gemm/backend.hpp"
 
 namespace thresher::referee {
 
@@ -40,11 +38,20 @@ inline constexpr const char* kSealedInputs = "sealed inputs";
 inline constexpr uid_t kUnprivilegedId = 65534;
 
 struct SandboxLimits {
-  std::int64_t cpu_seconds = 600;                            // of all threads of one process
-  std::int64_t address_space_bytes = std::int64_t{2} << 30;  // of a job without CUDA
+  std::int64_t cpu_seconds = 600;  // of all threads of one process
+  std::int64_t address_space_bytes = std::int64_t{2} << 30;
   std::int64_t file_bytes = std::int64_t{256} << 20;
   std::int64_t open_files = 256;
   std::int64_t processes = 128;  // and threads
+};
+
+// What the processes of a backend do not run without. The reasons stand in verdicts.
+struct SandboxNeeds {
+  const char* no_process_namespace = nullptr;  // why they cannot start in one; null: they can
+  const char* no_memory_limit = nullptr;       // why they need more addresses than any limit
+  const char* device_files = nullptr;  // they write to files of /dev that begin so, and to their
+                                       // own under /proc
+  bool sockets = false;  // they make sockets and listen, but never connect
 };
 
 // Layers the kernel refused, and why.
@@ -62,22 +69,21 @@ class Refusals {
 
 // Leaves root for an unprivileged user, and enters new user, network, IPC and process namespaces.
 // The process namespace begins with the next child. Needs a process with one thread.
-void enter_namespaces(Backend backend, Refusals& refusals);
+void enter_namespaces(const SandboxNeeds& needs, Refusals& refusals);
 
 // Needs to come after enter_namespaces: in a user namespace of its own a contestant's processes are
 // counted apart from everybody else's, outside it the limit would count those of the whole user.
-void set_limits(const SandboxLimits& limits, Backend backend, Refusals& refusals);
+void set_limits(const SandboxLimits& limits, const SandboxNeeds& needs, Refusals& refusals);
 
 // Only files under `scratch` can be written, created, moved or removed from now on, by this process
-// and all it starts (Landlock). Without `scratch` none can. Reading stays free. CUDA writes to its
-// devices and to files of the process itself under /proc.
-void forbid_writes_outside(const std::filesystem::path& scratch, Backend backend,
+// and all it starts (Landlock). Without `scratch` none can. Reading stays free.
+void forbid_writes_outside(const std::filesystem::path& scratch, const SandboxNeeds& needs,
                            Refusals& refusals);
 
 // The system calls that reach other processes, the network, namespaces and mounts fail with EPERM
 // from now on (seccomp). `own_processes_only` also keeps signals inside this process, for when no
-// process namespace does. CUDA may make sockets and listen, but not connect.
-void filter_system_calls(bool own_processes_only, Backend backend, Refusals& refusals);
+// process namespace does.
+void filter_system_calls(bool own_processes_only, const SandboxNeeds& needs, Refusals& refusals);
 
 void forbid_new_privileges(Refusals& refusals);
 

@@ -51,8 +51,9 @@ constexpr int kDenied[] = {
     SYS_swapoff, SYS_quotactl, SYS_acct, SYS_settimeofday, SYS_clock_settime, SYS_clock_adjtime,
     SYS_adjtimex, SYS_sethostname, SYS_setdomainname, SYS_syslog};
 
-// CUDA fails to start without these; whoever may not connect or accept gets nowhere with them.
-constexpr int kDeniedButToCuda[] = {SYS_socket, SYS_bind, SYS_listen};
+// Allowed to a backend that needs sockets; whoever may not connect or accept gets nowhere with
+// them.
+constexpr int kMakingSockets[] = {SYS_socket, SYS_bind, SYS_listen};
 
 constexpr std::uint32_t kNamespaceFlags = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |
                                           CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |
@@ -127,15 +128,15 @@ class Filter {
 
 }  // namespace
 
-void filter_system_calls(bool own_processes_only, Backend backend, Refusals& refusals) {
+void filter_system_calls(bool own_processes_only, const SandboxNeeds& needs, Refusals& refusals) {
   if (kArchitecture == 0) {
     refusals.add(layer::kSystemCallFilter, "not written for this architecture");
     return;
   }
   Filter filter;
   for (const int call : kDenied) filter.deny(call);
-  if (backend != Backend::kGpu) {
-    for (const int call : kDeniedButToCuda) filter.deny(call);
+  if (!needs.sockets) {
+    for (const int call : kMakingSockets) filter.deny(call);
   }
   // The flags of clone3 lie in memory, where a filter cannot look; callers fall back to clone.
   filter.deny(SYS_clone3, ENOSYS);

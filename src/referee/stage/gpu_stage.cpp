@@ -131,13 +131,13 @@ std::vector<std::int64_t> GpuStage::draw_places(const Problem& problem, int call
   return places;
 }
 
-std::int64_t GpuStage::put_batch(const StagedProblem& staged, std::span<const GpuSeat> seats) {
+std::int64_t GpuStage::put_batch(const StagedProblem& staged, std::span<const UnboundCall> calls) {
   const std::span<std::byte> memory = bytes_of(arena_);
   const std::int64_t list_offset = sizes_.weights;
-  std::int64_t table_offset = list_offset + table_bytes<BatchRecord>(seats.size());
+  std::int64_t table_offset = list_offset + table_bytes<BatchRecord>(calls.size());
   std::vector<BatchRecord> list;
-  for (const GpuSeat& seat : seats) {
-    std::int64_t at = seat.activations_offset;
+  for (const UnboundCall& call : calls) {
+    std::int64_t at = call.activations_offset;
     std::vector<CallRecord> records =
         walk_call(staged.problem, staged.inputs, [&](const void*, std::size_t bytes) {
           const std::int64_t begin = at;
@@ -145,11 +145,11 @@ std::int64_t GpuStage::put_batch(const StagedProblem& staged, std::span<const Gp
           return begin;
         });
     for (std::size_t g = 0; g < records.size(); ++g) {
-      records[g].c = seat.outputs[g].c;
-      records[g].c_stride = seat.outputs[g].c_stride;
+      records[g].c = call.outputs[g].c;
+      records[g].c_stride = call.outputs[g].c_stride;
     }
     put_table(memory, table_offset, records);
-    list.push_back({.id = seat.id, .table_offset = table_offset});
+    list.push_back({.id = call.id, .table_offset = table_offset});
     table_offset += table_bytes<CallRecord>(records.size());
   }
   THRESHER_ASSERT(table_offset <= static_cast<std::int64_t>(memory.size()));

@@ -31,36 +31,37 @@ struct GpuEntry {
 };
 
 // One call of a batch before it is bound.
-struct GpuSeat {
+struct UnboundCall {
   std::int64_t id = 0;  // of the staged problem
   std::int64_t activations_offset = 0;
   std::vector<OutputPlace> outputs;
 };
 
-class GpuStage {
+class GpuStage final : public Stage {
  public:
   GpuStage(const gpu::Device& device, std::span<const GpuEntry> entries, Room room);
 
-  StagedProblem put(const Problem& problem, Inputs inputs);
+  StagedProblem put(const Problem& problem, Inputs inputs) override;
+  void clear() override { used_ = 0; }
+  // In both memories.
+  bool weights_intact(const StagedProblem& staged) const override;
+
   // In two steps: room for a problem, whose inputs are the caller's to draw, and writing its
   // weights there, as often as they change. The latter for several problems at a time.
   StagedProblem reserve(const Problem& problem);
   void write(const StagedProblem& staged);
-  void clear() { used_ = 0; }
 
   // Offsets for the activations of `call_count` calls, in random order.
   std::vector<std::int64_t> draw_places(const Problem& problem, int call_count,
                                         Random& random) const;
   // Puts the tables and the list of a batch into shared memory; returns the offset of the list.
-  std::int64_t put_batch(const StagedProblem& staged, std::span<const GpuSeat> seats);
+  std::int64_t put_batch(const StagedProblem& staged, std::span<const UnboundCall> calls);
   // Queues the activations of `inputs` for the device, those of several places at a time. sync()
   // before anybody runs, and before a place is used again.
   void put_activations(const Problem& problem, const Inputs& inputs, std::int64_t offset);
   void sync();
 
   bool call_intact(const Problem& problem, const Inputs& inputs, std::int64_t offset) const;
-  // In both memories.
-  bool weights_intact(const StagedProblem& staged) const;
 
   const Arena& arena() const { return arena_; }
   const gpu::DeviceBuffer& device_memory() const { return device_memory_; }

@@ -62,7 +62,7 @@ Request prepare_request(const StagedProblem& staged, std::uint64_t token) {
           .token = token};
 }
 
-Stage::Sizes Stage::sizes_of(std::span<const Problem> problems, Room room) {
+CpuStage::Sizes CpuStage::sizes_of(std::span<const Problem> problems, Room room) {
   Sizes sizes;
   for (const Problem& problem : problems) {
     const std::int64_t bytes = weights_bytes(problem);
@@ -72,14 +72,15 @@ Stage::Sizes Stage::sizes_of(std::span<const Problem> problems, Room room) {
   return sizes;
 }
 
-Stage::Stage(std::span<const Problem> problems, Room room) : Stage(sizes_of(problems, room)) {}
+CpuStage::CpuStage(std::span<const Problem> problems, Room room)
+    : CpuStage(sizes_of(problems, room)) {}
 
-Stage::Stage(Sizes sizes)
+CpuStage::CpuStage(Sizes sizes)
     : sizes_(sizes),
       arena_(ChildAccess::kRead,
              static_cast<std::size_t>(sizes.weights + kPlaceCount * sizes.call)) {}
 
-StagedProblem Stage::put(const Problem& problem, Inputs inputs) {
+StagedProblem CpuStage::put(const Problem& problem, Inputs inputs) {
   StagedProblem staged{.id = next_id_++, .problem = problem, .inputs = std::move(inputs)};
   staged.table_offset = used_;
   Cursor cursor(bytes_of(arena_), used_ + table_bytes<GroupRecord>(problem.groups.size()));
@@ -92,15 +93,13 @@ StagedProblem Stage::put(const Problem& problem, Inputs inputs) {
   return staged;
 }
 
-void Stage::clear() { used_ = 0; }
-
-std::int64_t Stage::draw_place(Random& random) const {
+std::int64_t CpuStage::draw_place(Random& random) const {
   return sizes_.weights + static_cast<std::int64_t>(random.below(kPlaceCount)) * sizes_.call +
          static_cast<std::int64_t>(random.below(kJitterCount)) * kAlignmentBytes;
 }
 
-std::int64_t Stage::put_call(const StagedProblem& staged, std::span<const OutputPlace> outputs,
-                             std::int64_t place) {
+std::int64_t CpuStage::put_call(const StagedProblem& staged, std::span<const OutputPlace> outputs,
+                                std::int64_t place) {
   Cursor cursor(bytes_of(arena_), place + table_bytes<CallRecord>(outputs.size()));
   std::vector<CallRecord> records =
       walk_call(staged.problem, staged.inputs,
@@ -113,14 +112,14 @@ std::int64_t Stage::put_call(const StagedProblem& staged, std::span<const Output
   return place;
 }
 
-bool Stage::call_intact(const StagedProblem& staged, std::int64_t place) const {
+bool CpuStage::call_intact(const StagedProblem& staged, std::int64_t place) const {
   Cursor cursor(bytes_of(arena_), place + table_bytes<CallRecord>(staged.problem.groups.size()));
   walk_call(staged.problem, staged.inputs,
             [&](const void* data, std::size_t bytes) { return cursor.compare(data, bytes); });
   return cursor.equal();
 }
 
-bool Stage::weights_intact(const StagedProblem& staged) const {
+bool CpuStage::weights_intact(const StagedProblem& staged) const {
   Cursor cursor(bytes_of(arena_),
                 staged.table_offset + table_bytes<GroupRecord>(staged.problem.groups.size()));
   walk_weights(staged.problem, staged.inputs,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The input arena of a set of contestants: what they are told and what they compute with.
+// The stage: the inputs of a set of contestants, what they are told and what they compute with. The
+// referee keeps its own copy of everything, from which expected values are computed, and which
+// tells whether anybody has changed what is on stage.
 //
-// Weights lie at its beginning and stay; the activations of each call are put at another place
-// behind them. The referee keeps its own copy of everything, from which expected values are
-// computed, and which tells whether anybody has changed the arena.
+// On the CPU it is one arena. Weights lie at its beginning and stay; the activations of each call
+// are put at another place behind them.
 #pragma once
 
 #include <cstdint>
@@ -43,12 +44,23 @@ enum class Room : std::uint8_t {
 
 class Stage {
  public:
-  Stage(std::span<const Problem> problems, Room room);
+  virtual ~Stage() = default;
 
-  // Puts the weights of `inputs` into the arena. No contestant may be running.
-  StagedProblem put(const Problem& problem, Inputs inputs);
+  // Puts the weights of `inputs` where contestants find them. No contestant may be running.
+  virtual StagedProblem put(const Problem& problem, Inputs inputs) = 0;
   // Makes room for other problems; those put so far are gone.
-  void clear();
+  virtual void clear() = 0;
+  // Whether contestants still find what was put there.
+  virtual bool weights_intact(const StagedProblem& staged) const = 0;
+};
+
+class CpuStage final : public Stage {
+ public:
+  CpuStage(std::span<const Problem> problems, Room room);
+
+  StagedProblem put(const Problem& problem, Inputs inputs) override;
+  void clear() override { used_ = 0; }
+  bool weights_intact(const StagedProblem& staged) const override;
 
   // A place for the activations of a call, different each time.
   std::int64_t draw_place(Random& random) const;
@@ -56,9 +68,7 @@ class Stage {
   std::int64_t put_call(const StagedProblem& staged, std::span<const OutputPlace> outputs,
                         std::int64_t place);
 
-  // Whether the arena still holds what was put there.
   bool call_intact(const StagedProblem& staged, std::int64_t place) const;
-  bool weights_intact(const StagedProblem& staged) const;
 
   const Arena& arena() const { return arena_; }
 
@@ -68,7 +78,7 @@ class Stage {
     std::int64_t call = 0;  // the largest
   };
   static Sizes sizes_of(std::span<const Problem> problems, Room room);
-  explicit Stage(Sizes sizes);
+  explicit CpuStage(Sizes sizes);
 
   const Sizes sizes_;
   Arena arena_;

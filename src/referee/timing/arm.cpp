@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "referee/sandbox/scratch.hpp"
 #include "referee/stage/outputs.hpp"
 
 namespace thresher::referee {
@@ -16,7 +17,7 @@ std::int64_t slot_bytes_for_all(std::span<const Problem> problems) {
   return bytes;
 }
 
-WorkOrder order_for(const Job& job, const ScratchFolder& scratch, const Stage& stage,
+WorkOrder order_for(const Job& job, const ScratchFolder& scratch, const CpuStage& stage,
                     const Arena& output) {
   WorkOrder order{.job = job, .limits = {}, .scratch = scratch.path()};
   // Both arenas, and packed weights that may be eight times as large as NVFP4.
@@ -25,10 +26,54 @@ WorkOrder order_for(const Job& job, const ScratchFolder& scratch, const Stage& s
   return order;
 }
 
-}  // namespace
+class CpuArm final : public Arm {
+ public:
+  CpuArm(const Job& job, CpuStage& stage, std::span<const Problem> problems,
+         const ArmOptions& options, std::uint64_t seed);
 
-Arm::Arm(const Job& job, Stage& stage, std::span<const Problem> problems, const ArmOptions& options,
-         std::uint64_t seed)
+  std::optional<Fault> start() override;
+  std::optional<Fault> prepare(const StagedProblem& staged) override;
+  void release(const StagedProblem& staged) override;
+  CallResult call(const StagedProblem& staged, const CallOptions& options) override;
+  std::optional<Fault> find_late_write() override;
+  void finish() override { process_.finish(); }
+
+  double prepare_seconds() const override { return prepare_seconds_; }
+  std::vector<std::string> refusals() const override { return process_.refusals(stage_.arena()); }
+
+ private:
+  // A place for outputs. Calls take turns at them, so that what a call has written can be looked at
+  // again after the calls that followed.
+  struct Slot {
+    std::int64_t offset = 0;       // where it begins in the output arena
+    std::int64_t problem_id = -1;  // of its last call
+    OutputShape shape;
+    std::unique_ptr<GuardedRegion> region;
+    std::int64_t region_offset = 0;
+    std::uint64_t fingerprint = 0;
+  };
+  void move_to_next_slot();
+  std::int64_t lay_out(Slot& slot, const StagedProblem& staged, OutputShape shape);
+  std::optional<Fault> inspect(const StagedProblem& staged, Slot& slot) const;
+  std::optional<Fault> late_write_in(const Slot& slot) const;
+  std::span<const std::byte> bytes_of(const Slot& slot) const;
+
+  CpuStage& stage_;
+  Random random_;
+  const std::uint64_t fingerprint_key_;
+  ScratchFolder scratch_;
+  const std::int64_t slot_bytes_;
+  Arena output_;
+  std::vector<Slot> slots_;
+  std::size_t slot_index_ = 0;
+  std::int64_t input_place_ = 0;
+  std::int64_t next_region_offset_ = 0;
+  double prepare_seconds_ = 0;
+  ContestantProcess process_;
+};
+
+CpuArm::CpuArm(const Job& job, CpuStage& stage, std::span<const Problem> problems,
+               const ArmOptions& options, std::uint64_t seed)
     : stage_(stage),
       random_(seed),
       fingerprint_key_(random_.next()),
@@ -45,22 +90,22 @@ Arm::Arm(const Job& job, Stage& stage, std::span<const Problem> problems, const 
   }
 }
 
-std::optional<Fault> Arm::start() {
+std::optional<Fault> CpuArm::start() {
   return process_.start(static_cast<std::int64_t>(stage_.arena().bytes()),
                         static_cast<std::int64_t>(output_.bytes()));
 }
 
-std::optional<Fault> Arm::prepare(const StagedProblem& staged) {
+std::optional<Fault> CpuArm::prepare(const StagedProblem& staged) {
   Exchange exchange = process_.ask(prepare_request(staged, random_.next()));
   prepare_seconds_ += exchange.ns * 1e-9;
   return std::move(exchange.fault);
 }
 
-void Arm::release(const StagedProblem& staged) {
+void CpuArm::release(const StagedProblem& staged) {
   process_.tell({.kind = RequestKind::kRelease, .id = staged.id});
 }
 
-CallResult Arm::call(const StagedProblem& staged, const CallOptions& options) {
+CallResult CpuArm::call(const StagedProblem& staged, const CallOptions& options) {
   if (!options.same_place) move_to_next_slot();
   Slot& slot = slots_[slot_index_];
   CallResult result{.fault = late_write_in(slot)};
@@ -77,7 +122,7 @@ CallResult Arm::call(const StagedProblem& staged, const CallOptions& options) {
   return result;
 }
 
-void Arm::move_to_next_slot() {
+void CpuArm::move_to_next_slot() {
   slot_index_ = (slot_index_ + 1) % kSlotCount;
   Slot& slot = slots_[slot_index_];
   const auto jitter = static_cast<std::int64_t>(random_.below(kRegionJitterCount));
@@ -86,7 +131,7 @@ void Arm::move_to_next_slot() {
 }
 
 // Poison in the outputs, activations and table in the inputs. Returns where the table is.
-std::int64_t Arm::lay_out(Slot& slot, const StagedProblem& staged, OutputShape shape) {
+std::int64_t CpuArm::lay_out(Slot& slot, const StagedProblem& staged, OutputShape shape) {
   if (slot.problem_id != staged.id || slot.shape != shape) {
     slot.region = std::make_unique<GuardedRegion>(staged.problem, shape);
     slot.problem_id = staged.id;
@@ -98,27 +143,42 @@ std::int64_t Arm::lay_out(Slot& slot, const StagedProblem& staged, OutputShape s
                          input_place_);
 }
 
-std::optional<Fault> Arm::inspect(const StagedProblem& staged, Slot& slot) const {
+std::optional<Fault> CpuArm::inspect(const StagedProblem& staged, Slot& slot) const {
   slot.fingerprint = fingerprint(bytes_of(slot), fingerprint_key_);
   if (!stage_.call_intact(staged, input_place_)) return changed_activations(staged.problem);
   return find_output_fault(*slot.region, bytes_of(slot).data(), staged.problem);
 }
 
-std::span<const std::byte> Arm::bytes_of(const Slot& slot) const {
+std::span<const std::byte> CpuArm::bytes_of(const Slot& slot) const {
   return {output_.data() + slot.region_offset, slot.region->bytes()};
 }
 
-std::optional<Fault> Arm::late_write_in(const Slot& slot) const {
+std::optional<Fault> CpuArm::late_write_in(const Slot& slot) const {
   if (slot.region == nullptr) return std::nullopt;
   if (fingerprint(bytes_of(slot), fingerprint_key_) == slot.fingerprint) return std::nullopt;
   return late_write();
 }
 
-std::optional<Fault> Arm::find_late_write() {
+std::optional<Fault> CpuArm::find_late_write() {
   for (const Slot& slot : slots_) {
     if (std::optional<Fault> fault = late_write_in(slot)) return fault;
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::unique_ptr<Arm> make_cpu_arm(const Job& job, CpuStage& stage,
+                                  std::span<const Problem> problems, const ArmOptions& options,
+                                  std::uint64_t seed) {
+  return std::make_unique<CpuArm>(job, stage, problems, options, seed);
+}
+
+StagedArm make_staged_cpu_arm(const Job& job, std::span<const Problem> problems,
+                              const ArmOptions& options, std::uint64_t seed) {
+  auto stage = std::make_unique<CpuStage>(problems, Room::kForOneByOne);
+  auto arm = make_cpu_arm(job, *stage, problems, options, seed);
+  return {std::move(stage), std::move(arm)};
 }
 
 }  // namespace thresher::referee

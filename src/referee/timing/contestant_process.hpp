@@ -17,6 +17,8 @@
 
 namespace thresher::referee {
 
+class RefereeGpu;
+
 // Whose word a timed sample is.
 enum class SampleClock : std::uint8_t {
   kReferee,  // the referee's, around the request
@@ -29,6 +31,7 @@ struct ArmOptions {
   int thread_count = 1;
   double call_timeout_seconds = 20;
   SampleClock clock = SampleClock::kReferee;
+  const RefereeGpu* gpu = nullptr;  // the referee's hold of it, for arms on one
 };
 
 struct Exchange {

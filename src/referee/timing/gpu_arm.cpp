@@ -9,6 +9,7 @@
 
 #include "assert.hpp"
 #include "referee/stage/outputs.hpp"
+#include "referee/timing/referee_gpu.hpp"
 #include "referee/timing/side_by_side.hpp"
 
 namespace thresher::referee {
@@ -17,6 +18,7 @@ namespace {
 // Batches take turns, so that a late write of one does not look like an early one of the next.
 constexpr std::int64_t kTurnCount = 2;
 constexpr std::size_t kNoOutputBytes = 4096;
+constexpr int kGatePlaceCount = 3;
 // So long the device waits before its clock runs, while the host queues the first calls: the
 // latency of a launch is then as little part of the time as in the middle of a batch.
 constexpr std::int64_t kHeadStartNs = 50'000;
@@ -153,15 +155,15 @@ void GpuArm::draw_places(const Problem& problem, int call_count) {
 // Only addresses so far. Copies share everything that the tables hold.
 std::optional<Fault> GpuArm::bind(const Copies& copies, const GuardedRegion& region) {
   const Problem& problem = copies.front()->problem;
-  std::vector<GpuSeat> seats;
+  std::vector<UnboundCall> calls;
   for (std::size_t i = 0; i < places_.size(); ++i) {
-    seats.push_back({.id = copies[i % copies.size()]->id,
+    calls.push_back({.id = copies[i % copies.size()]->id,
                      .activations_offset = places_[i].activations,
                      .outputs = places_in(region, problem, places_[i].region)});
   }
   Exchange exchange = process_.ask({.kind = RequestKind::kBatch,
-                                    .table_offset = stage_.put_batch(*copies.front(), seats),
-                                    .call_count = static_cast<std::int64_t>(seats.size()),
+                                    .table_offset = stage_.put_batch(*copies.front(), calls),
+                                    .call_count = static_cast<std::int64_t>(calls.size()),
                                     .token = random_.next()});
   return std::move(exchange.fault);
 }
@@ -270,6 +272,18 @@ void GpuArm::copy_on_device(gpu::cuda::DevicePointer to, gpu::cuda::DevicePointe
   context.make_current();
   context.check(context.driver().cuMemcpyDtoDAsync(to, from, bytes, stage_.stream().handle()),
                 "cuMemcpyDtoDAsync");
+}
+
+StagedArm make_staged_gpu_arm(const Job& job, std::span<const Problem> problems,
+                              const ArmOptions& options, std::uint64_t seed) {
+  // Calls are made one at a time, at one of several places.
+  std::vector<GpuEntry> entries;
+  for (const Problem& problem : problems) {
+    entries.push_back({problem, {.copy_count = 1, .call_count = kGatePlaceCount}});
+  }
+  auto stage = std::make_unique<GpuStage>(options.gpu->device(), entries, Room::kForOneByOne);
+  auto arm = std::make_unique<GpuArm>(job, *stage, entries, options, seed);
+  return {std::move(stage), std::move(arm)};
 }
 
 }  // namespace thresher::referee

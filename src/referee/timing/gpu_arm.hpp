@@ -68,26 +68,25 @@ class RecentTimes {
   std::size_t count_ = 0;
 };
 
-class GpuArm {
+class GpuArm : public Arm {
  public:
   // `entries` are those that will be prepared. The stage must outlive the arm.
   GpuArm(const Job& job, GpuStage& stage, std::span<const GpuEntry> entries,
          const ArmOptions& options, std::uint64_t seed);
 
-  std::optional<Fault> start();
-  // A contestant may decline, with the check kDeclined.
-  std::optional<Fault> prepare(const StagedProblem& staged);
-  void release(const StagedProblem& staged);
+  std::optional<Fault> start() override;
+  std::optional<Fault> prepare(const StagedProblem& staged) override;
+  void release(const StagedProblem& staged) override;
   // A batch of one, looked at completely.
-  CallResult call(const StagedProblem& staged, const CallOptions& options = {});
+  CallResult call(const StagedProblem& staged, const CallOptions& options) override;
   // `copies` are of one problem and differ in their weights alone; call i takes copy i modulo their
   // number, with activations that are drawn anew for every call.
   BatchResult batch(std::span<StagedProblem> copies, const BatchOptions& options);
-  std::optional<Fault> find_late_write();
-  void finish() { process_.finish(); }
+  std::optional<Fault> find_late_write() override;
+  void finish() override { process_.finish(); }
 
-  double prepare_seconds() const { return prepare_seconds_; }
-  std::vector<std::string> refusals() const { return process_.refusals(stage_.arena()); }
+  double prepare_seconds() const override { return prepare_seconds_; }
+  std::vector<std::string> refusals() const override { return process_.refusals(stage_.arena()); }
   const gpu::DeviceBuffer& output() const { return output_; }
 
  private:
@@ -145,5 +144,8 @@ class GpuArm {
   ContestantProcess process_;
   const int device_index_;
 };
+
+StagedArm make_staged_gpu_arm(const Job& job, std::span<const Problem> problems,
+                              const ArmOptions& options, std::uint64_t seed);
 
 }  // namespace thresher::referee

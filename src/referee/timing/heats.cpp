@@ -9,9 +9,8 @@
 #include <functional>
 #include <utility>
 
-#include "referee/timing/course_cpu.hpp"
-#include "referee/timing/course_gpu.hpp"
 #include "referee/timing/side_by_side.hpp"
+#include "referee/venue.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::referee {
@@ -27,6 +26,11 @@ struct PlannedBlock {
   bool first_arm_a = true;
 };
 
+template <typename Items>
+void shuffle(Items& items, Random& random) {
+  for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[random.below(i)]);
+}
+
 // Everything once per heat, the match several times, in an order nobody can foresee.
 std::vector<PlannedBlock> plan_blocks(const Contest& contest, Random& random) {
   std::vector<PlannedBlock> blocks;
@@ -38,7 +42,7 @@ std::vector<PlannedBlock> plan_blocks(const Contest& contest, Random& random) {
     blocks.push_back({Pairing::kSame, problem});
     blocks.push_back({Pairing::kSlowed, problem});
   }
-  for (std::size_t i = blocks.size(); i > 1; --i) std::swap(blocks[i - 1], blocks[random.below(i)]);
+  shuffle(blocks, random);
   for (PlannedBlock& block : blocks) block.first_arm_a = random.below(2) == 0;
   return blocks;
 }
@@ -55,19 +59,10 @@ class Laps {
   Clock::time_point begin_ = Clock::now();
 };
 
-// The course says what is run on and how a sample is taken: CpuCourse or GpuCourse.
-template <typename Course>
 class HeatPlay {
  public:
-  // `common` is what the courses of all heats share.
-  template <typename... Common>
-  HeatPlay(const Contest& contest, std::uint64_t seed, Common&... common)
-      : contest_(contest),
-        random_(seed),
-        course_(contest, common..., random_),
-        champion_(course_.arm(contest.champion)),
-        copy_(course_.arm(contest.champion)),
-        challenger_(course_.arm(contest.challenger)) {}
+  HeatPlay(const Contest& contest, const Samplers& samplers, std::uint64_t seed)
+      : contest_(contest), random_(seed), sampler_(samplers(random_)) {}
 
   Heat play(Clock::time_point deadline) {
     heat_.seconds.inputs = laps_.next();
@@ -91,15 +86,14 @@ class HeatPlay {
   }
 
  private:
-  using Arm = typename Course::Arm;
-  using Arms = std::array<Arm*, 3>;
+  static constexpr std::size_t kArmCount = std::size(kRoles);
 
-  Arms all_arms() { return {&champion_, &copy_, &challenger_}; }
+  Arm& arm(Role role) { return sampler_->arm(role); }
 
   // A fault of the challenger ends the heat, one of the champion the match.
-  void hold(Arm& arm, std::optional<Fault> fault) {
+  void hold(Role role, std::optional<Fault> fault) {
     if (!fault || heat_.fault) return;
-    if (&arm != &challenger_) {
+    if (role != Role::kChallenger) {
       throw Error(fmt::format("the champion failed (check '{}'): {}", fault->check, fault->reason));
     }
     heat_.fault = std::move(fault);
@@ -107,42 +101,40 @@ class HeatPlay {
 
   // All at a time: most of it is waiting for a device, or for somebody's packages to load.
   void start() {
-    const Arms arms = all_arms();
-    std::array<std::optional<Fault>, std::tuple_size_v<Arms>> faults;
-    side_by_side(arms.size(), arms.size(), [&](std::size_t i) { faults[i] = arms[i]->start(); });
-    for (std::size_t i = 0; i < arms.size(); ++i) hold(*arms[i], std::move(faults[i]));
+    std::array<std::optional<Fault>, kArmCount> faults;
+    side_by_side(kArmCount, kArmCount, [&](std::size_t i) { faults[i] = arm(kRoles[i]).start(); });
+    for (std::size_t i = 0; i < kArmCount; ++i) hold(kRoles[i], std::move(faults[i]));
   }
 
   // One after the other, because packing is timed, in random order: whoever packs first may find
   // the better memory.
   void prepare() {
-    Arms arms = all_arms();
-    for (std::size_t i = arms.size(); i > 1; --i) std::swap(arms[i - 1], arms[random_.below(i)]);
-    for (Arm* arm : arms) {
-      if (!heat_.fault) hold(*arm, course_.prepare(*arm));
+    std::array roles = std::to_array(kRoles);
+    shuffle(roles, random_);
+    for (const Role role : roles) {
+      if (!heat_.fault) hold(role, sampler_->prepare(role));
     }
-    heat_.champion_prepare_seconds = champion_.prepare_seconds();
-    heat_.challenger_prepare_seconds = challenger_.prepare_seconds();
+    heat_.champion_prepare_seconds = arm(Role::kChampion).prepare_seconds();
+    heat_.challenger_prepare_seconds = arm(Role::kChallenger).prepare_seconds();
   }
 
   void warm_up(int problem_index) {
     double champion_ns = 0;
     for (int i = 0; i < kWarmUpCalls; ++i) {
-      for (Arm* arm : {&challenger_, &copy_, &champion_}) {
+      for (const Role role : {Role::kChallenger, Role::kCopy, Role::kChampion}) {
         if (heat_.fault) return;
-        TimedSample taken = course_.warm_up(*arm, problem_index);
+        TimedSample taken = sampler_->warm_up(role, problem_index);
         champion_ns = taken.ns;
-        hold(*arm, std::move(taken.fault));
+        hold(role, std::move(taken.fault));
       }
     }
-    if (!heat_.fault) course_.settle(problem_index, champion_ns);
+    if (!heat_.fault) sampler_->settle(problem_index, champion_ns);
   }
 
   void play_block(const PlannedBlock& planned) {
-    Arm& a = champion_;
-    Arm& b = planned.pairing == Pairing::kMatch  ? challenger_
-             : planned.pairing == Pairing::kSame ? copy_
-                                                 : champion_;
+    const Role b = planned.pairing == Pairing::kMatch  ? Role::kChallenger
+                   : planned.pairing == Pairing::kSame ? Role::kCopy
+                                                       : Role::kChampion;
     const double a_slowed =
         planned.pairing == Pairing::kMatch ? contest_.champion_slowed_share : 0.0;
     const double b_slowed = planned.pairing == Pairing::kSlowed ? kSlowedShare : 0.0;
@@ -151,7 +143,7 @@ class HeatPlay {
     int b_count = 0;
     for (const bool outer : {true, false, false, true}) {
       const bool is_a = outer == planned.first_arm_a;
-      const double ns = is_a ? sample(a, planned.problem_index, a_slowed)
+      const double ns = is_a ? sample(Role::kChampion, planned.problem_index, a_slowed)
                              : sample(b, planned.problem_index, b_slowed);
       (is_a ? block.a_ns[a_count++] : block.b_ns[b_count++]) = ns;
     }
@@ -164,46 +156,42 @@ class HeatPlay {
                                        : heat_.samples.slowed;
   }
 
-  double sample(Arm& arm, int problem_index, double slowed_share) {
+  double sample(Role role, int problem_index, double slowed_share) {
     if (heat_.fault) return 0;
-    TimedSample taken = course_.sample(arm, problem_index, slowed_share);
-    hold(arm, std::move(taken.fault));
+    TimedSample taken = sampler_->sample(role, problem_index, slowed_share);
+    hold(role, std::move(taken.fault));
     return taken.ns;
   }
 
   void finish() {
-    const Arms arms = all_arms();
-    for (Arm* arm : arms) hold(*arm, arm->find_late_write());
+    for (const Role role : kRoles) hold(role, arm(role).find_late_write());
     // What a process changes while it ends has no call to spoil any more.
     bool intact = true;
-    std::vector<std::function<void()>> tasks{[&] { intact = course_.weights_intact(); }};
-    for (Arm* arm : arms) tasks.emplace_back([arm] { arm->finish(); });
+    std::vector<std::function<void()>> tasks{[&] { intact = sampler_->weights_intact(); }};
+    for (const Role role : kRoles) tasks.emplace_back([this, role] { arm(role).finish(); });
     side_by_side(tasks.size(), tasks.size(), [&](std::size_t i) { tasks[i](); });
-    if (!intact) hold(challenger_, invalid(check::kInputs, "weights were changed"));
+    if (!intact) hold(Role::kChallenger, invalid(check::kInputs, "weights were changed"));
   }
 
   Laps laps_;  // from the beginning of the heat
   const Contest& contest_;
   Random random_;
-  Course course_;
-  Arm champion_;
-  Arm copy_;
-  Arm challenger_;
+  const std::unique_ptr<Sampler> sampler_;
   Heat heat_;
 };
 
-}  // namespace
-
-Heats::Heats(const Contest& contest, std::uint64_t seed) : contest_(contest) {
+Samplers samplers_for(const Contest& contest, std::uint64_t seed) {
   Random random(seed);
-  if (contest.gpu != nullptr) copies_ = GpuCourse::copies_for(contest, random);
+  return venue_of(contest.champion.job.backend).samplers(contest, random);
 }
 
-Heats::~Heats() = default;
+}  // namespace
+
+Heats::Heats(const Contest& contest, std::uint64_t seed)
+    : contest_(contest), samplers_(samplers_for(contest, seed)) {}
 
 Heat Heats::play(std::uint64_t seed, Clock::time_point deadline) {
-  if (copies_) return HeatPlay<GpuCourse>(contest_, seed, *copies_).play(deadline);
-  return HeatPlay<CpuCourse>(contest_, seed).play(deadline);
+  return HeatPlay(contest_, samplers_, seed).play(deadline);
 }
 
 }  // namespace thresher::referee

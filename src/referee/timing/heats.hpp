@@ -4,13 +4,12 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "referee/statistics/verdict.hpp"
-#include "referee/timing/contest.hpp"
+#include "referee/timing/sampler.hpp"
 
 namespace thresher::referee {
 
@@ -38,20 +37,17 @@ struct Heat {
   HeatSeconds seconds;
 };
 
-class GpuCopies;
-
 class Heats {
  public:
   // The contest must outlive them.
   Heats(const Contest& contest, std::uint64_t seed);
-  ~Heats();
 
   // Throws Error when the champion fails: there is nothing to compare with.
   Heat play(std::uint64_t seed, Clock::time_point deadline);
 
  private:
   const Contest& contest_;
-  std::unique_ptr<GpuCopies> copies_;  // of a match on a GPU
+  const Samplers samplers_;
 };
 
 }  // namespace thresher::referee

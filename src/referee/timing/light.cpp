@@ -6,30 +6,24 @@
 #include <map>
 #include <mutex>
 
-#include "cpu/calibrate.hpp"
+#include "backend/device.hpp"
 
 namespace thresher::referee {
 namespace {
 
 constexpr double kCalibrationSeconds = 0.6;
 
-MachineRates measure(int thread_count) {
-  const cpu::Isa isa = cpu::runnable_isas().back();
-  return cpu::machine_rates(isa, cpu::measure_ceilings(isa, thread_count, kCalibrationSeconds));
-}
-
-MachineRates rates_once(int thread_count) {
-  static std::mutex mutex;
-  static std::map<int, MachineRates> measured;
-  const std::lock_guard lock(mutex);
-  const auto found = measured.find(thread_count);
-  if (found != measured.end()) return found->second;
-  return measured.emplace(thread_count, measure(thread_count)).first->second;
-}
-
 }  // namespace
 
-Light::Light(int thread_count, bool cold) : rates_(rates_once(thread_count)), cold_(cold) {}
+MachineRates rates_once(const Engine& engine) {
+  static std::mutex mutex;
+  static std::map<std::string, MachineRates> measured;
+  const std::lock_guard lock(mutex);
+  const auto [found, is_new] = measured.try_emplace(
+      fmt::format("{} with {} threads", engine.device(), engine.thread_count()));
+  if (is_new) found->second = engine.state().measure_ceilings(kCalibrationSeconds).rates;
+  return found->second;
+}
 
 double Light::floor_ns(const Problem& problem) const {
   const SpeedOfLight light = speed_of_light(problem, rates_);

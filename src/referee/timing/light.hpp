@@ -6,6 +6,7 @@
 
 #include "gemm/speed_of_light.hpp"
 #include "referee/fault.hpp"
+#include "thresher/engine.hpp"
 
 namespace thresher::referee {
 
@@ -14,11 +15,12 @@ namespace thresher::referee {
 // than missing a cheat that every other check looks at as well.
 inline constexpr double kLightShare = 0.5;
 
+// What a device can do at most: measured once per process, device and thread count.
+MachineRates rates_once(const Engine& engine);
+
 class Light {
  public:
-  // Measures the ceilings with so many threads; a process does that once per thread count. `cold`:
-  // caches are evicted before each call, so that bytes have to come from memory.
-  Light(int thread_count, bool cold);
+  // `cold`: caches are evicted before each call, so that bytes have to come from memory.
   Light(const MachineRates& rates, bool cold) : rates_(rates), cold_(cold) {}
 
   double floor_ns(const Problem& problem) const;

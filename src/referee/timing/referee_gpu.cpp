@@ -4,19 +4,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <map>
-#include <mutex>
-
 #include "gpu/runtime/nvml.hpp"
 #include "measure/gpu_delay.hpp"
+#include "referee/timing/light.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::referee {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr double kGpuCalibrationSeconds = 0.6;
 
 EngineOptions with_cache(EngineOptions options, const fs::path& folder) {
   if (!options.cache_folder) options.cache_folder = folder;
@@ -76,14 +72,7 @@ void RefereeGpu::share_kernels() const {
   // Whatever could not be copied is compiled by the worker itself.
 }
 
-MachineRates RefereeGpu::rates() const {
-  static std::mutex mutex;
-  static std::map<int, MachineRates> measured;
-  const std::lock_guard lock(mutex);
-  const auto found = measured.find(gpu::device_index(options_));
-  if (found != measured.end()) return found->second;
-  return measured.emplace(gpu::device_index(options_), engine_.state().measure_ceilings(kGpuCalibrationSeconds).rates).first->second;
-}
+MachineRates RefereeGpu::rates() const { return rates_once(engine_); }
 
 std::string RefereeGpu::describe_clocks() const {
   const gpu::NvmlLookup& found = gpu::find_nvml();

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <new>
 
+#include "referee/venue.hpp"
 #include "referee/worker/host.hpp"
 #include "thresher/error.hpp"
 
@@ -84,10 +85,10 @@ void serve(const Job& job) {
   LineReader reader;
   const std::optional<Request> hello = read_request(reader);
   if (!hello || hello->kind != RequestKind::kHello) return;
+  const Venue& venue = venue_of(job.backend);
   std::unique_ptr<Worker> worker;
   try {
-    worker =
-        job.backend == Backend::kGpu ? make_gpu_worker(job, *hello) : make_cpu_worker(job, *hello);
+    worker = venue.make_worker(job, *hello);
   } catch (const std::exception& error) {
     answer({.kind = ReplyKind::kError, .text = error.what()});
     return;
@@ -96,9 +97,8 @@ void serve(const Job& job) {
   while (const std::optional<Request> request = read_request(reader)) {
     if (!do_as_asked(*worker, *request)) break;
   }
-  // The process ends here, and with it what it has on a device: giving that back piece by piece
-  // takes longer.
-  if (job.backend == Backend::kGpu) static_cast<void>(worker.release());
+  // The process ends here, and with it everything it has.
+  if (venue.leaves_worker_behind) static_cast<void>(worker.release());
 }
 
 }  // namespace thresher::referee

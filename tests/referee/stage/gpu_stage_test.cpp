@@ -55,11 +55,11 @@ TEST_F(GpuStageTest, ActivationsLieOnTheDeviceOnly) {
   const StagedProblem staged = stage.put(problem_, make_inputs(problem_, InputFamily::kNatural, 1));
   const std::vector<std::int64_t> places = stage.draw_places(problem_, 4, random_);
   ASSERT_EQ(places.size(), 4u);
-  std::vector<GpuSeat> seats;
+  std::vector<UnboundCall> calls;
   for (const std::int64_t place : places) {
-    seats.push_back({staged.id, place, {{64, 7}, {-1, 7}, {1024, 8}}});
+    calls.push_back({staged.id, place, {{64, 7}, {-1, 7}, {1024, 8}}});
   }
-  const std::int64_t list = stage.put_batch(staged, seats);
+  const std::int64_t list = stage.put_batch(staged, calls);
   for (int i = 0; i < 4; ++i) stage.put_activations(problem_, staged.inputs, places[i]);
   stage.sync();
 

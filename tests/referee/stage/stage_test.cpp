@@ -17,19 +17,19 @@ const Problem kDual = make_problem({3, 0, 5}, 7, 48, Op::kDual);
 const Problem kFloat = make_problem({4}, 9, 32, Op::kGemm, Activations::kBf16);
 
 template <typename Record>
-Record record_at(const Stage& stage, std::int64_t offset, int index) {
+Record record_at(const CpuStage& stage, std::int64_t offset, int index) {
   Record record;
   std::memcpy(&record, stage.arena().data() + offset + index * sizeof record, sizeof record);
   return record;
 }
 
-bool holds(const Stage& stage, std::int64_t offset, const std::vector<std::uint8_t>& bytes) {
+bool holds(const CpuStage& stage, std::int64_t offset, const std::vector<std::uint8_t>& bytes) {
   return std::memcmp(stage.arena().data() + offset, bytes.data(), bytes.size()) == 0;
 }
 
 TEST(Stage, TablesPointAtTheWeights) {
   const Problem problems[] = {kDual, kFloat};
-  Stage stage(problems, Room::kForAll);
+  CpuStage stage(problems, Room::kForAll);
   const StagedProblem first = stage.put(kDual, make_inputs(kDual, InputFamily::kNatural, 1));
   const StagedProblem second = stage.put(kFloat, make_inputs(kFloat, InputFamily::kNatural, 2));
   EXPECT_NE(first.id, second.id);
@@ -48,7 +48,7 @@ TEST(Stage, TablesPointAtTheWeights) {
 
 TEST(Stage, CallsLieAtChangingPlacesBehindTheWeights) {
   const Problem problems[] = {kDual};
-  Stage stage(problems, Room::kForAll);
+  CpuStage stage(problems, Room::kForAll);
   const StagedProblem staged = stage.put(kDual, make_inputs(kDual, InputFamily::kNatural, 1));
   const std::vector<OutputPlace> outputs = {{64, 7}, {-1, 7}, {1024, 8}};
   Random random(3);
@@ -72,7 +72,7 @@ TEST(Stage, CallsLieAtChangingPlacesBehindTheWeights) {
 
 TEST(Stage, NoticesChanges) {
   const Problem problems[] = {kDual};
-  Stage stage(problems, Room::kForAll);
+  CpuStage stage(problems, Room::kForAll);
   const StagedProblem staged = stage.put(kDual, make_inputs(kDual, InputFamily::kNatural, 1));
   Random random(3);
   const std::int64_t place = stage.draw_place(random);
@@ -87,7 +87,7 @@ TEST(Stage, NoticesChanges) {
 
 TEST(Stage, ClearMakesRoomForTheNext) {
   const Problem problems[] = {kDual, kFloat};
-  Stage stage(problems, Room::kForOneByOne);
+  CpuStage stage(problems, Room::kForOneByOne);
   for (int i = 0; i < 5; ++i) {
     stage.clear();
     const Problem& problem = problems[i % 2];

@@ -62,7 +62,7 @@ TEST_F(GpuArmTest, WhoWritesNothingIsFound) {
   EXPECT_EQ(batch.inspected[1].copy_index, 1u);  // the fourth call
   EXPECT_FALSE(arm.find_late_write());
 
-  const CallResult call = arm.call(copies_[0]);
+  const CallResult call = arm.call(copies_[0], {});
   ASSERT_TRUE(call.fault);
   EXPECT_EQ(call.fault->check, check::kPoison);
 }
@@ -72,7 +72,7 @@ TEST_F(GpuArmTest, WhoWritesAfterTheAnswerIsFound) {
   put_copies();
   GpuArm arm = start(obedient(""));
   ASSERT_FALSE(arm.start());
-  arm.call(copies_[0]);
+  arm.call(copies_[0], {});
   arm.output().fill(std::byte{0});
   const std::optional<Fault> fault = arm.find_late_write();
   ASSERT_TRUE(fault);
@@ -135,7 +135,7 @@ TEST_F(GpuArmTest, LateWritesAreFoundAfterLargerAndSmallerOutputs) {
   GpuArm arm(job, stage, entries, {.program = THRESHER_BINARY_DIR "/thresher"}, 7);
   ASSERT_FALSE(arm.start());
   for (const int index : {0, 1, 0, 1}) {
-    EXPECT_EQ(arm.call(staged[static_cast<std::size_t>(index)]).fault->check, check::kPoison);
+    EXPECT_EQ(arm.call(staged[static_cast<std::size_t>(index)], {}).fault->check, check::kPoison);
     EXPECT_FALSE(arm.find_late_write());
   }
   arm.output().fill(std::byte{0});

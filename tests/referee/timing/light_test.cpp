@@ -30,8 +30,8 @@ TEST(Light, WarmCachesLeaveOnlyTheRate) {
 }
 
 TEST(Light, MeasuresOncePerProcess) {
-  const Light first(1, true);
-  const Light second(1, true);
+  const Light first(cpu_rates(1), true);
+  const Light second(cpu_rates(1), true);
   EXPECT_GT(first.floor_ns(kProblem), 0);
   EXPECT_EQ(first.floor_ns(kProblem), second.floor_ns(kProblem));
 }

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Samples on a GPU: batches of calls that go round several copies of the weights (rotation.hpp).
+#include <fmt/format.h>
+
+#include <deque>
+#include <vector>
+
+#include "referee/stage/gpu_copies.hpp"
+#include "referee/stage/outputs.hpp"
+#include "referee/timing/gpu_arm.hpp"
+#include "referee/timing/sampler.hpp"
+#include "referee/timing/side_by_side.hpp"
+
+namespace thresher::referee {
+namespace {
+
+std::vector<GpuEntry> entries_of(const Contest& contest) {
+  const std::size_t l2_bytes = contest.arm.gpu->device().properties().l2_bytes;
+  std::vector<GpuEntry> entries;
+  for (const Problem& problem : contest.suite.problems) {
+    const double floor_ns = contest.light.floor_ns(problem);
+    entries.push_back({problem, rotation_for(problem, floor_ns, l2_bytes, contest.cold)});
+  }
+  return entries;
+}
+
+// More or other launches than so many calls have, where each has `one`.
+std::optional<Fault> find_launch_fault(const Problem& problem, int call_count,
+                                       const gpu::LaunchCounts& one, const BatchReport& report) {
+  const gpu::LaunchCounts planned{call_count * one.kernels, call_count * one.graphs};
+  const gpu::LaunchCounts counted{report.kernel_count, report.graph_count};
+  if (counted == planned) return std::nullopt;
+  return invalid(check::kLaunches,
+                 fmt::format("problem '{}': {} kernels and {} graphs were launched for {} calls, "
+                             "{} and {} were planned",
+                             problem.name, counted.kernels, counted.graphs, call_count,
+                             planned.kernels, planned.graphs));
+}
+
+class GpuSampler final : public Sampler {
+ public:
+  GpuSampler(const Contest& contest, GpuCopies& copies, Random& random)
+      : contest_(contest), copies_(copies), random_(random) {
+    copies_.turn(random_);
+    for (const Role role : kRoles) {
+      arms_.emplace_back(side_of(contest, role).job, copies_.stage(), copies_.entries(),
+                         contest.arm, random_.next());
+    }
+  }
+
+  Arm& arm(Role role) override { return gpu_arm(role); }
+
+  // All copies of all problems.
+  std::optional<Fault> prepare(Role role) override {
+    std::optional<Fault> fault;
+    for (const StagedProblem& staged : copies_.all()) {
+      if (!fault) fault = arm(role).prepare(staged);
+    }
+    return fault;
+  }
+
+  TimedSample warm_up(Role role, int problem_index) override {
+    return sample(role, problem_index, 0);
+  }
+
+  void settle(int, double) override {}  // a batch is a sample
+
+  TimedSample sample(Role role, int problem_index, double slowed_share) override {
+    const auto index = static_cast<std::size_t>(problem_index);
+    const GpuEntry& entry = copies_.entries()[index];
+    const std::span<StagedProblem> copies = copies_.of(problem_index);
+    const int call_count = entry.rotation.call_count;
+    BatchResult result =
+        gpu_arm(role).batch(copies, {.call_count = call_count, .slowed_share = slowed_share});
+    const std::vector<gpu::LaunchCounts>& launches = side_of(contest_, role).launches;
+    if (!result.fault && result.report && !launches.empty()) {
+      result.fault = find_launch_fault(entry.problem, call_count, launches[index], *result.report);
+    }
+    if (!result.fault) result.fault = contest_.light.check(entry.problem, result.ns);
+    if (!result.fault) result.fault = find_wrong_call(copies, std::move(result.inspected));
+    return {.fault = std::move(result.fault), .ns = result.ns};
+  }
+
+  bool weights_intact() const override { return copies_.intact(); }
+
+ private:
+  GpuArm& gpu_arm(Role role) { return arms_[static_cast<std::size_t>(role)]; }
+
+  // What the oracle says of the calls that were looked at. Calls of one copy come one after the
+  // other: its inputs hold the activations of one of them.
+  std::optional<Fault> find_wrong_call(std::span<StagedProblem> copies,
+                                       std::vector<InspectedCall> calls) {
+    std::vector<std::optional<Fault>> faults(calls.size());
+    const std::uint64_t seed = random_.next();
+    side_by_side(copies.size(), calls.size(), [&](std::size_t copy) {
+      for (std::size_t i = 0; i < calls.size(); ++i) {
+        if (calls[i].copy_index != copy) continue;
+        put_activations(std::move(calls[i].activations), copies[copy].inputs);
+        faults[i] = find_timed_fault(copies[copy], calls[i].outputs, Random(seed, i).next());
+      }
+    });
+    return first_of(std::move(faults));
+  }
+
+  const Contest& contest_;
+  GpuCopies& copies_;
+  Random& random_;
+  std::deque<GpuArm> arms_;  // by role
+};
+
+}  // namespace
+
+Samplers gpu_samplers(const Contest& contest, Random& random) {
+  const auto copies =
+      std::make_shared<GpuCopies>(contest.arm.gpu->device(), entries_of(contest), random);
+  return [&contest, copies](Random& heat_random) {
+    return std::make_unique<GpuSampler>(contest, *copies, heat_random);
+  };
+}
+
+}  // namespace thresher::referee
