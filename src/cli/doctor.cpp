@@ -114,7 +114,7 @@ Json to_json(const cpu::Ceilings& ceilings) {
           {"noise", ceilings.noise}};
 }
 
-void print_json(const Examination& found) {
+void print_examination_json(const Examination& found) {
   Json isas = Json::array();
   for (const cpu::Isa isa : cpu::kAllIsas) {
     isas.push_back({{"name", cpu::to_string(isa)},
@@ -231,7 +231,7 @@ void print_surroundings(const Examination& found) {
 int run_doctor(const DoctorOptions& options) {
   const Examination found = examine(options);
   if (options.json) {
-    print_json(found);
+    print_examination_json(found);
     return kExitOk;
   }
   print_machine(found);

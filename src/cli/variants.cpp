@@ -42,7 +42,7 @@ std::vector<Listed> list_variants(const Backend& backend, bool choices) {
   return listed;
 }
 
-int print_json(const std::vector<Listed>& listed) {
+int print_variants_json(const std::vector<Listed>& listed) {
   nlohmann::ordered_json variants = nlohmann::ordered_json::array();
   for (const Listed& variant : listed) {
     variants.push_back({{"variant", variant.name},
@@ -54,7 +54,7 @@ int print_json(const std::vector<Listed>& listed) {
   return kExitOk;
 }
 
-int print_table(const std::vector<Listed>& listed) {
+int print_variants(const std::vector<Listed>& listed) {
   Table table({{"variant"}, {"here"}});
   for (const Listed& variant : listed) {
     table.add_row({variant.name, variant.missing.empty() ? Cell("runs", Tone::kGood)
@@ -105,7 +105,7 @@ Command variants_command() {
             const Backend& backend = backend_listed(options->backend);
             if (options->knobs) return print_knobs(backend, options->json);
             const std::vector<Listed> listed = list_variants(backend, options->choices);
-            return options->json ? print_json(listed) : print_table(listed);
+            return options->json ? print_variants_json(listed) : print_variants(listed);
           }};
 }
 

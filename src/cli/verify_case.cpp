@@ -12,7 +12,7 @@ namespace thresher::cli {
 namespace {
 
 // Gaps between rows in half of the cases, an odd start in half of them, sometimes both.
-OutputLayout layout_of(std::uint64_t seed) {
+measure::OutputShape shape_of(std::uint64_t seed) {
   Random random(seed);
   return {.row_gap_elements = random.below(2) == 0 ? 0 : random.between(1, 9),
           .misalignment_elements = random.below(2) == 0 ? 0 : random.between(1, 15)};
@@ -47,7 +47,7 @@ VerifyCase::VerifyCase(const Problem& problem, const Inputs& inputs, CaseOptions
     : problem_(problem),
       inputs_(inputs),
       options_(options),
-      outputs_(problem, layout_of(options.seed)) {}
+      outputs_(problem, shape_of(options.seed)) {}
 
 Finding VerifyCase::check(const Runner& runner, const RunProblem& run) {
   outputs_.poison(named_seed(options_.seed, runner.name()));

@@ -57,7 +57,7 @@ void check_backends(const Match& match) {
   throw Error(fmt::format(
       "the champion '{}' runs on the {}, the challenger '{}' on the {}: a match "
       "is between two on the CPU or two on a GPU",
-      match.champion.name, to_string(champion), match.challenger.name, to_string(challenger)));
+      match.champion.name, champion, match.challenger.name, challenger));
 }
 
 // The gates and the heats of one match, and what they write down.

@@ -22,7 +22,7 @@ std::string to_text(const WorkOrder& order) {
                   {"library", order.job.library.string()},
                   {"command", order.job.command},
                   {"folder", order.job.folder.string()},
-                  {"backend", to_string(order.job.backend)},
+                  {"backend", order.job.backend},
                   {"cuda",
                    {{"device_index", cuda.device_index},
                     {"kernel_folder", cuda.kernel_folder.string()},
@@ -49,7 +49,7 @@ WorkOrder work_order_from_text(std::string_view text) {
                     .library = json.at("library").get<std::string>(),
                     .command = json.at("command").get<std::vector<std::string>>(),
                     .folder = json.at("folder").get<std::string>(),
-                    .backend = backend_from_string(json.at("backend").get<std::string>()),
+                    .backend = json.at("backend").get<std::string>(),
                     .cuda = {.device_index = cuda.at("device_index").get<int>(),
                              .kernel_folder = cuda.at("kernel_folder").get<std::string>(),
                              .compiler_folders =
