@@ -114,9 +114,10 @@ class GpuClock : public Clock {
   }
 
   std::size_t run_untimed(std::size_t entrant) override {
+    const std::size_t last_copy = (next_copy_ + call_count_ - 1) % options_.copy_count;
     launch(entrant);
     stream_.synchronize();
-    return (next_copy_ + call_count_ - 1) % options_.copy_count;
+    return last_copy;
   }
 
  private:
