@@ -49,9 +49,9 @@ struct SandboxLimits {
 struct SandboxNeeds {
   const char* no_process_namespace = nullptr;  // why they cannot start in one; null: they can
   const char* no_memory_limit = nullptr;       // why they need more addresses than any limit
-  const char* device_files = nullptr;  // they write to files of /dev that begin so, and to their
-                                       // own under /proc
-  bool sockets = false;  // they make sockets and listen, but never connect
+  const char* device_files = nullptr;          // files of /dev that begin so, and those of the
+                                               // process under /proc, are written to
+  bool sockets = false;                        // made and listened to, but never connected
 };
 
 // Layers the kernel refused, and why.

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <functional>
@@ -18,33 +17,9 @@ namespace {
 
 constexpr int kWarmUpCalls = 2;
 
-enum class Pairing : std::uint8_t { kMatch, kSame, kSlowed };
-
-struct PlannedBlock {
-  Pairing pairing = Pairing::kMatch;
-  int problem_index = 0;
-  bool first_arm_a = true;
-};
-
 template <typename Items>
 void shuffle(Items& items, Random& random) {
   for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[random.below(i)]);
-}
-
-// Everything once per heat, the match several times, in an order nobody can foresee.
-std::vector<PlannedBlock> plan_blocks(const Contest& contest, Random& random) {
-  std::vector<PlannedBlock> blocks;
-  const auto problem_count = static_cast<int>(contest.suite.problems.size());
-  for (int problem = 0; problem < problem_count; ++problem) {
-    for (int i = 0; i < contest.blocks_per_problem; ++i) {
-      blocks.push_back({Pairing::kMatch, problem});
-    }
-    blocks.push_back({Pairing::kSame, problem});
-    blocks.push_back({Pairing::kSlowed, problem});
-  }
-  shuffle(blocks, random);
-  for (PlannedBlock& block : blocks) block.first_arm_a = random.below(2) == 0;
-  return blocks;
 }
 
 // Seconds from one question to the next.
@@ -73,7 +48,8 @@ class HeatPlay {
     const auto problem_count = static_cast<int>(contest_.suite.problems.size());
     for (int problem = 0; problem < problem_count; ++problem) warm_up(problem);
     heat_.seconds.warm_up = laps_.next();
-    for (const PlannedBlock& block : plan_blocks(contest_, random_)) {
+    for (const PlannedBlock& block :
+         plan_blocks(problem_count, contest_.blocks_per_problem, random_)) {
       if (heat_.fault) break;
       heat_.out_of_time = Clock::now() > deadline;
       if (heat_.out_of_time) break;
@@ -106,12 +82,9 @@ class HeatPlay {
     for (std::size_t i = 0; i < kArmCount; ++i) hold(kRoles[i], std::move(faults[i]));
   }
 
-  // One after the other, because packing is timed, in random order: whoever packs first may find
-  // the better memory.
+  // One after the other, because packing is timed.
   void prepare() {
-    std::array roles = std::to_array(kRoles);
-    shuffle(roles, random_);
-    for (const Role role : roles) {
+    for (const Role role : plan_packing(random_)) {
       if (!heat_.fault) hold(role, sampler_->prepare(role));
     }
     heat_.champion_prepare_seconds = arm(Role::kChampion).prepare_seconds();
@@ -186,6 +159,24 @@ Samplers samplers_for(const Contest& contest, std::uint64_t seed) {
 }
 
 }  // namespace
+
+std::vector<PlannedBlock> plan_blocks(int problem_count, int match_blocks, Random& random) {
+  std::vector<PlannedBlock> blocks;
+  for (int problem = 0; problem < problem_count; ++problem) {
+    for (int i = 0; i < match_blocks; ++i) blocks.push_back({Pairing::kMatch, problem});
+    blocks.push_back({Pairing::kSame, problem});
+    blocks.push_back({Pairing::kSlowed, problem});
+  }
+  shuffle(blocks, random);
+  for (PlannedBlock& block : blocks) block.first_arm_a = random.below(2) == 0;
+  return blocks;
+}
+
+std::array<Role, std::size(kRoles)> plan_packing(Random& random) {
+  std::array roles = std::to_array(kRoles);
+  shuffle(roles, random);
+  return roles;
+}
 
 Heats::Heats(const Contest& contest, std::uint64_t seed)
     : contest_(contest), samplers_(samplers_for(contest, seed)) {}

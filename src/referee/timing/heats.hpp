@@ -3,7 +3,9 @@
 // challenger, ABBA blocks in random order, every timed call checked.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,6 +38,28 @@ struct Heat {
   double challenger_prepare_seconds = 0;
   HeatSeconds seconds;
 };
+
+// Who meets the champion in a block.
+enum class Pairing : std::uint8_t {
+  kMatch,   // the challenger
+  kSame,    // its own copy
+  kSlowed,  // itself, with a known delay
+};
+
+struct PlannedBlock {
+  Pairing pairing = Pairing::kMatch;
+  int problem_index = 0;
+  bool first_arm_a = true;
+};
+
+// The blocks of one heat: of every problem `match_blocks` of the match and one of each control.
+// Every order is as likely as any other, so that neither a drift nor a contestant that counts its
+// calls can tell one block from another; who begins is tossed for each.
+std::vector<PlannedBlock> plan_blocks(int problem_count, int match_blocks, Random& random);
+
+// In which order the arms pack, every one as likely: whoever packs first may find the better
+// memory.
+std::array<Role, std::size(kRoles)> plan_packing(Random& random);
 
 class Heats {
  public:

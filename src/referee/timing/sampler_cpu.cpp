@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Samples on the CPU: single calls, with cold or warm caches.
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include "referee/stage/eviction.hpp"
