@@ -183,7 +183,7 @@ struct Operands {
   DeviceCounts counts = {};
 };
 
-// A plan bound to operands. It must not outlive its workspace, nor the memory it names.
+// A plan bound to operands. It must not outlive its engine, its workspace, nor the memory it names.
 class Call {
  public:
   Call(Call&&) noexcept;

@@ -27,6 +27,7 @@ const Backend& gpu_backend() {
   static const Backend kRow = [] {
     Backend row = sm90::variants_row();
     row.name = "gpu";
+    row.numbered = true;
     row.title = "GPU";
     row.why_not = why_not;
     row.open = [](const EngineOptions& options) {
