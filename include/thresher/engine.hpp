@@ -223,6 +223,8 @@ class Engine {
  public:
   // Throws Error where there is no such device.
   explicit Engine(const EngineOptions& options = {});
+  // On a device that somebody else has opened, as tests do.
+  explicit Engine(std::unique_ptr<backend::Device> device);
   Engine(Engine&&) noexcept;
   Engine& operator=(Engine&&) noexcept;
   ~Engine();

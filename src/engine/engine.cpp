@@ -138,6 +138,7 @@ Engine::Engine(const EngineOptions& options) {
   if (const std::string why = backend.why_not(options); !why.empty()) throw Error(why);
   state_ = backend.open(options);
 }
+Engine::Engine(std::unique_ptr<backend::Device> device) : state_(std::move(device)) {}
 Engine::Engine(Engine&&) noexcept = default;
 Engine& Engine::operator=(Engine&&) noexcept = default;
 Engine::~Engine() = default;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "factor.hpp"
 #include "support/on_devices.hpp"
 #include "support/scene.hpp"
 
@@ -24,6 +25,17 @@ Nvfp4Matrix largest_values(std::int64_t rows) {
   matrix.codes.assign(static_cast<std::size_t>(rows * kK / 2), 0x77);
   matrix.scales.assign(static_cast<std::size_t>(rows * kK / kBlockElements), 0x7e);
   return matrix;
+}
+
+TEST(Factors, AreSplitWhereAFloatIsTooCoarse) {
+  EXPECT_EQ(split_factor(1.5).main, 1.5f);
+  EXPECT_EQ(split_factor(1.5).rest, 1.0f);
+  EXPECT_EQ(split_factor(-0x1p-80).rest, 1.0f);
+  for (const double tiny : {0x1.8p-140, -0x1.23456p-149, 0.0}) {
+    const Factor split = split_factor(tiny);
+    EXPECT_EQ(split.rest, 0x1p-100f);
+    EXPECT_EQ(static_cast<double>(split.main) * split.rest, tiny);
+  }
 }
 
 class FactorsTest : public testing::OnDevice {};

@@ -45,6 +45,7 @@ Backend variants_row() {
           .knobs = knob_texts,
           .knobs_of = values_of,
           .turned = turned,
+          .twin_set = [](const Problem&, std::string_view) { return std::string(); },
           .supports =
               [](const Problem& problem, std::string_view variant, const Machine& machine) {
                 return supports(variant_from_name(variant), problem, machine.limits);
