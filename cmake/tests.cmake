@@ -36,12 +36,11 @@ foreach(target emulator_tests gpu_tests emulated_tests)
 endforeach()
 # Where pip may have put an NVRTC.
 target_compile_definitions(gpu_tests PRIVATE THRESHER_VENV_DIR="${PROJECT_SOURCE_DIR}/build/venv")
-target_sources(gpu_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests/gpu/sm90/kernel_scene.cpp)
 # On a machine with a GPU: the run-time layer and the engine for real. They need nothing but
 # themselves; `thresher verify --backend gpu` is the test of the kernels.
 foreach(name smoke engine)
   add_executable(gpu_${name} ${PROJECT_SOURCE_DIR}/tests/gpu/${name}_main.cpp)
-  target_link_libraries(gpu_${name} PRIVATE thresher thresher_flags)
+  target_link_libraries(gpu_${name} PRIVATE test_support)
   add_test(NAME gpu.${name} COMMAND gpu_${name})
   set_tests_properties(gpu.${name} PROPERTIES SKIP_RETURN_CODE 77)
   if(NOT THRESHER_SANITIZE)
@@ -129,6 +128,7 @@ foreach(source IN LISTS examples)
   add_executable(example_${stem} ${source})
   target_link_libraries(example_${stem} PRIVATE thresher thresher_warnings)
   add_test(NAME example.${stem} COMMAND example_${stem})
+  add_test(NAME example.${stem}.emulator COMMAND example_${stem} emulator)
 endforeach()
 
 # The installed package, used by a project of its own. Not under a sanitizer: the consumer would need

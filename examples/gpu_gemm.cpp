@@ -2,97 +2,120 @@
 // A grouped NVFP4 GEMM on a GPU whose group sizes only the device knows, as after a router: the
 // call is queued without them, and the same call serves every distribution of tokens.
 //
+//   gpu_gemm [gpu|gpu:1|emulator]
+//
 // Where there is no usable GPU it says why, and that is all.
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <random>
+#include <span>
+#include <thresher/thresher.hpp>
 #include <vector>
-
-#include "thresher/thresher.hpp"
 
 namespace {
 
-constexpr std::int64_t kExperts = 4;
-constexpr std::int64_t kTokensMax = 96;
-constexpr std::int64_t kN = 512;
-constexpr std::int64_t kK = 1024;
+using namespace thresher;
 
-thresher::Nvfp4Matrix random_matrix(std::int64_t rows, std::mt19937& random) {
+constexpr std::int64_t kExperts = 4, kTokensMax = 40, kN = 128, kK = 256;
+
+Nvfp4Matrix random_matrix(std::int64_t rows, std::mt19937& random) {
   std::normal_distribution<float> normal;
   std::vector<float> values(static_cast<std::size_t>(rows * kK));
   for (float& value : values) value = normal(random);
-  return thresher::quantize(values, rows, kK);
+  return quantize(values, rows, kK);
 }
 
 template <typename Values>
-thresher::GpuBuffer on_gpu(const thresher::GpuEngine& engine, const Values& values) {
+Buffer on_device(const Engine& engine, const Values& values) {
   const auto bytes = std::as_bytes(std::span(values));
-  thresher::GpuBuffer buffer = engine.allocate(bytes.size());
+  Buffer buffer = engine.allocate(bytes.size());
   buffer.copy_in(bytes);
   return buffer;
 }
 
-void run() {
+// How far a row of C is from a plain product, at worst.
+double error_of(const float* c, const float* token, const std::vector<float>& weights) {
+  double largest = 0;
+  for (std::int64_t column = 0; column < kN; ++column) {
+    double sum = 0;
+    for (std::int64_t i = 0; i < kK; ++i) sum += token[i] * weights[column * kK + i];
+    const double error = std::fabs(c[column] - sum);
+    if (!(error <= largest)) largest = error;  // keeps a NaN
+  }
+  return largest;
+}
+
+bool run(const EngineOptions& options) {
   std::mt19937 random(1);
-  const thresher::GpuEngine engine;
+  const Engine engine(options);
   std::printf("%s\n", engine.description().c_str());
 
   // Once per model.
-  std::vector<thresher::GpuWeights> weights;
-  for (int i = 0; i < kExperts; ++i)
-    weights.push_back(engine.pack(random_matrix(kN, random).view()));
-
-  // Once per layer: every expert has room for all tokens.
-  thresher::Problem problem{.name = "experts", .output = thresher::Output::kFp32};
-  problem.groups.assign(kExperts, {.m = 0, .n = kN, .k = kK});
-  const thresher::GpuPlan plan = engine.plan(problem, {}, kTokensMax);
-  const thresher::GpuWorkspace workspace = engine.workspace(plan);
-  const thresher::Nvfp4Matrix tokens = random_matrix(kTokensMax, random);
-  const thresher::GpuBuffer codes = on_gpu(engine, tokens.codes);
-  const thresher::GpuBuffer scales = on_gpu(engine, tokens.scales);
-  std::vector<thresher::GpuBuffer> outputs;
-  std::vector<thresher::GpuGroupOperands> operands;
+  std::vector<Nvfp4Matrix> matrices;
+  std::vector<Weights> weights;
   for (int i = 0; i < kExperts; ++i) {
-    outputs.push_back(engine.allocate(kTokensMax * kN * sizeof(float)));
-    operands.push_back({.a_codes = codes.data(),
-                        .a_scales = scales.data(),
-                        .a_global_scale = tokens.global_scale,
-                        .weights = &weights[static_cast<std::size_t>(i)],
-                        .c = outputs.back().data()});
+    matrices.push_back(random_matrix(kN, random));
+    weights.push_back(engine.pack({.b = matrices.back().view()}));
   }
-  const thresher::GpuBuffer counts = engine.allocate(kExperts * sizeof(std::uint32_t));
-  const thresher::GpuCall call = engine.bind(
-      plan, operands, workspace,
-      {.counts = static_cast<const std::uint32_t*>(counts.data()), .tokens_max = kTokensMax});
+
+  // Once per layer: room for so many tokens, whosever they are.
+  Problem problem{.name = "experts", .output = Output::kFp32};
+  problem.groups.assign(kExperts, {.m = 0, .n = kN, .k = kK});
+  const Plan plan = engine.plan(problem, {}, kTokensMax);
+  const Workspace workspace = engine.workspace(plan);
+  const Nvfp4Matrix tokens = random_matrix(kTokensMax, random);
+  const Buffer codes = on_device(engine, tokens.codes), scales = on_device(engine, tokens.scales);
+  const Buffer outputs = engine.allocate(kTokensMax * kN * sizeof(float));
+  const Buffer counts = engine.allocate(kExperts * sizeof(std::uint32_t));
+  std::vector<GroupOperands> groups;
+  for (const Weights& own : weights) {
+    groups.push_back({.weights = &own, .a_global_scale = tokens.global_scale});
+  }
+  const Call call =
+      engine.bind(plan,
+                  {.groups = groups,
+                   .rows = {.a = codes.data(), .a_scales = scales.data(), .c = outputs.data()},
+                   .counts = {.counts = static_cast<const std::uint32_t*>(counts.data())}},
+                  workspace);
 
   // Per step: whatever wrote the counts, the call follows it on the stream.
+  const std::vector<float> values = dequantize(tokens.view());
+  double largest_error = 0;
   for (const std::vector<std::uint32_t>& routed :
-       {std::vector<std::uint32_t>{5, 0, 80, 11}, std::vector<std::uint32_t>{0, 96, 0, 0}}) {
+       {std::vector<std::uint32_t>{5, 0, 24, 11}, std::vector<std::uint32_t>{0, 40, 0, 0}}) {
     counts.copy_in(std::as_bytes(std::span(routed)));
-    call.enqueue(nullptr);
+    call.enqueue();
     engine.synchronize();
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      if (routed[i] == 0) continue;
-      std::vector<float> row(kN);
-      outputs[i].copy_out(std::as_writable_bytes(std::span(row)));
-      std::printf("expert %zu, %2u tokens: C[0][0..2] = %9.3f %9.3f %9.3f\n", i, routed[i],
-                  static_cast<double>(row[0]), static_cast<double>(row[1]),
-                  static_cast<double>(row[2]));
+    std::vector<float> c(kTokensMax * kN);
+    outputs.copy_out(std::as_writable_bytes(std::span(c)));
+    std::size_t row = 0;
+    for (std::size_t expert = 0; expert < routed.size(); ++expert) {
+      if (routed[expert] == 0) continue;
+      std::printf("expert %zu, %2u tokens: C[0][0..2] = %9.3f %9.3f %9.3f\n", expert,
+                  routed[expert], c[row * kN], c[row * kN + 1], c[row * kN + 2]);
+      const std::vector<float> own = dequantize(matrices[expert].view());
+      for (std::uint32_t i = 0; i < routed[expert]; ++i, ++row) {
+        const double error = error_of(&c[row * kN], &values[row * kK], own);
+        if (!(error <= largest_error)) largest_error = error;
+      }
     }
   }
+  std::printf("largest error %.1e\n", largest_error);
+  return largest_error < 1e-3;
 }
 
 }  // namespace
 
-int main() {
-  if (const std::string why = thresher::why_no_gpu(); !why.empty()) {
-    std::printf("%s\n", why.c_str());
-    return 0;
-  }
+int main(int argc, char** argv) {
   try {
-    run();
-    return 0;
-  } catch (const thresher::Error& error) {
+    const EngineOptions options{.device = argc > 1 ? argv[1] : "gpu"};
+    if (const std::string why = why_no_device(options); !why.empty()) {
+      std::printf("%s\n", why.c_str());
+      return 0;
+    }
+    return run(options) ? 0 : 1;
+  } catch (const Error& error) {
     std::fprintf(stderr, "gpu_gemm: %s\n", error.what());
     return 1;
   }

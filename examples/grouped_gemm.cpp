@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grouped GEMM: two groups of different sizes, computed by one call.
+// Grouped GEMM: groups of different sizes, whose rows lie one after the other as a router hands
+// them over, computed by one call.
+//
+//   grouped_gemm [cpu|gpu|emulator]
 //
 // Quantise floats to NVFP4, pack the weights, plan, run, and compare with a plain loop.
 #include <cmath>
@@ -10,6 +13,9 @@
 
 using namespace thresher;
 
+// C is m x n, A is m x k, B is n x k, all row-major. Groups differ in m, which may be 0.
+constexpr std::int64_t kRows[] = {3, 0, 5}, kAllRows = 8, kN = 40, kK = 128;
+
 // Some values between -1 and 1, as a checkpoint or a layer would bring them.
 std::vector<float> some_values(std::int64_t count, float step) {
   std::vector<float> values;
@@ -17,57 +23,69 @@ std::vector<float> some_values(std::int64_t count, float step) {
   return values;
 }
 
-// How far c is from the product of what the quantised matrices stand for, at worst.
-double largest_error(const Nvfp4Matrix& a, const Nvfp4Matrix& b, std::span<const float> c) {
-  const std::vector<float> a_values = dequantize(a.view());
-  const std::vector<float> b_values = dequantize(b.view());
-  double largest = 0;
-  for (std::int64_t row = 0; row < a.rows; ++row) {
-    for (std::int64_t column = 0; column < b.rows; ++column) {
-      float sum = 0;
-      for (std::int64_t i = 0; i < a.k_elements; ++i) {
-        sum += a_values[row * a.k_elements + i] * b_values[column * b.k_elements + i];
-      }
-      const double error = std::fabs(sum - c[row * b.rows + column]);
-      if (!(error <= largest)) largest = error;  // keeps a NaN
-    }
-  }
-  return largest;
+// In the memory of the device. On the CPU any memory serves, and nothing has to be copied.
+template <typename Value>
+Buffer on_device(const Engine& engine, const std::vector<Value>& values) {
+  Buffer buffer = engine.allocate(values.size() * sizeof(Value));
+  buffer.copy_in(std::as_bytes(std::span(values)));
+  return buffer;
 }
 
-int main() {
-  // C is m x n, A is m x k, B is n x k, all row-major. Here m, n and k differ from group to group.
-  const std::vector<Group> groups = {{.m = 3, .n = 40, .k = 128}, {.m = 5, .n = 24, .k = 64}};
+double product(const float* a_row, const float* b_row) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < kK; ++i) sum += a_row[i] * b_row[i];
+  return sum;
+}
 
-  // Weights are packed once, when a model is loaded; activations come with every run.
-  Engine engine;
-  std::vector<Nvfp4Matrix> a, b;
+int main(int argc, char** argv) {
+  const Engine engine({.device = argc > 1 ? argv[1] : "cpu"});
+
+  // Weights are packed once, when a model is loaded.
+  Problem problem{.name = "example", .output = Output::kFp32};
+  std::vector<Nvfp4Matrix> b;
   std::vector<Weights> weights;
-  std::vector<std::vector<float>> c;
-  for (const Group& group : groups) {
-    a.push_back(quantize(some_values(group.m * group.k, 0.7f), group.m, group.k));
-    b.push_back(quantize(some_values(group.n * group.k, 0.3f), group.n, group.k));
-    weights.push_back(engine.pack(b.back().view()));
-    c.emplace_back(group.m * group.n);
+  for (const std::int64_t m : kRows) {
+    const float step = 0.3f + 0.1f * static_cast<float>(b.size());
+    b.push_back(quantize(some_values(kN * kK, step), kN, kK));
+    weights.push_back(engine.pack({.b = b.back().view()}));
+    problem.groups.push_back({.m = m, .n = kN, .k = kK});
   }
 
   // A plan and its workspace serve any number of runs.
-  const Plan plan = engine.plan({.name = "example", .output = Output::kFp32, .groups = groups});
-  Workspace workspace(plan);
+  const Plan plan = engine.plan(problem);
+  const Workspace workspace = engine.workspace(plan);
 
-  std::vector<GroupOperands> operands;
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    operands.push_back({.a = a[i].view(), .weights = &weights[i], .c = c[i].data()});
+  // Activations come with every run.
+  const Nvfp4Matrix a = quantize(some_values(kAllRows * kK, 0.7f), kAllRows, kK);
+  std::vector<GroupOperands> groups;
+  for (const Weights& own : weights) {
+    groups.push_back({.weights = &own, .a_global_scale = a.global_scale});
   }
-  engine.run(plan, operands, workspace);
+  std::vector<float> c(kAllRows * kN);
+  const Buffer a_codes = on_device(engine, a.codes), a_scales = on_device(engine, a.scales);
+  const Buffer outputs = on_device(engine, c);
+  const Rows rows{.a = a_codes.data(), .a_scales = a_scales.data(), .c = outputs.data()};
+  engine.run(plan, {.groups = groups, .rows = rows}, workspace);
+  outputs.copy_out(std::as_writable_bytes(std::span(c)));
 
-  std::printf("variant %s, %d threads\n", plan.variant().c_str(), engine.thread_count());
-  bool right = true;
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    const double error = largest_error(a[i], b[i], c[i]);
-    right = right && error < 1e-4;
-    std::printf("group %zu: %8.4f %8.4f %8.4f ... largest error %.1e\n", i, c[i][0], c[i][1],
-                c[i][2], error);
+  std::printf("%s: variant %s\n", engine.description().c_str(), plan.variant().c_str());
+  const std::vector<float> a_values = dequantize(a.view());
+  double largest_error = 0;
+  std::int64_t row = 0;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const std::vector<float> b_values = dequantize(b[g].view());
+    for (std::int64_t i = 0; i < kRows[g]; ++i, ++row) {
+      std::printf("group %zu, row %lld:", g, static_cast<long long>(i));
+      for (std::int64_t column = 0; column < kN; ++column) {
+        const float value = c[row * kN + column];
+        if (column < 3) std::printf(" %8.4f", value);
+        const double error =
+            std::fabs(value - product(&a_values[row * kK], &b_values[column * kK]));
+        if (!(error <= largest_error)) largest_error = error;  // keeps a NaN
+      }
+      std::printf(" ...\n");
+    }
   }
-  return right ? 0 : 1;
+  std::printf("largest error %.1e\n", largest_error);
+  return largest_error < 1e-4 ? 0 : 1;
 }

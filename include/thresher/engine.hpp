@@ -183,7 +183,7 @@ struct Operands {
   DeviceCounts counts = {};
 };
 
-// A plan bound to operands. It must not outlive its workspace, nor the memory it names.
+// A plan bound to operands. It must not outlive its engine, its workspace, nor the memory it names.
 class Call {
  public:
   Call(Call&&) noexcept;
@@ -223,6 +223,8 @@ class Engine {
  public:
   // Throws Error where there is no such device.
   explicit Engine(const EngineOptions& options = {});
+  // On a device that somebody else has opened, as tests do.
+  explicit Engine(std::unique_ptr<backend::Device> device);
   Engine(Engine&&) noexcept;
   Engine& operator=(Engine&&) noexcept;
   ~Engine();

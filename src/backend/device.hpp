@@ -83,7 +83,9 @@ inline std::int64_t c_stride(const Rows& rows, const Group& group) {
 }
 
 // Whether the rows of all groups lie one after the other.
-inline bool rows_follow(const Operands& operands) { return operands.rows.c != nullptr; }
+inline bool rows_follow(const Operands& operands) {
+  return operands.rows.a != nullptr || operands.rows.c != nullptr;
+}
 
 // What a machine reached, by name and in words; the rates a speed of light is made of.
 struct Ceilings {

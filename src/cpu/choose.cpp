@@ -7,8 +7,6 @@
 
 #include <algorithm>
 
-#include "cpu/body.hpp"
-
 namespace thresher::cpu {
 namespace {
 
@@ -25,21 +23,27 @@ double mean_rows(const Problem& problem) {
   return groups > 0 ? rows / groups : 0;
 }
 
+// AMX multiplies bf16: whatever NVFP4 stands for is exact in it, fp16 is not.
+bool is_exact_in_amx(Activations activations) { return activations != Activations::kFp16; }
+
 }  // namespace
 
-Isa best_vector_isa() {
-  for (const Isa isa : {Isa::kAvx512Vnni, Isa::kAvx512, Isa::kAvx2}) {
-    if (can_run(isa)) return isa;
-  }
-  return Isa::kPortable;
+Isa best_vector_isa(const std::vector<Isa>& isas) {
+  Isa best = Isa::kPortable;
+  for (const Isa isa : isas) best = isa == Isa::kAmx ? best : std::max(best, isa);
+  return best;
+}
+
+Isa best_vector_isa() { return best_vector_isa(runnable_isas()); }
+
+Isa choose_isa(const Problem& problem, const std::vector<Isa>& isas) {
+  const bool has_amx = std::find(isas.begin(), isas.end(), Isa::kAmx) != isas.end();
+  const bool pays = is_exact_in_amx(problem.activations) && mean_rows(problem) >= kAmxRowsMin;
+  return has_amx && pays ? Isa::kAmx : best_vector_isa(isas);
 }
 
 Variant choose(const Problem& problem) {
-  if (can_run(Isa::kAmx) && body(Isa::kAmx).kernels(problem.activations).tile_rows_max > 0 &&
-      mean_rows(problem) >= kAmxRowsMin) {
-    return default_variant(Isa::kAmx);
-  }
-  return default_variant(best_vector_isa());
+  return default_variant(choose_isa(problem, runnable_isas()));
 }
 
 }  // namespace thresher::cpu

@@ -15,15 +15,9 @@
 namespace thresher::emulated {
 namespace {
 
-gpu::sm90::GemmPlan plan_of(const gpu::sm90::Variant& variant, const Problem& problem,
-                            std::int64_t tokens_max, const SmLimits& limits) {
-  return gpu::sm90::make_plan(variant.knobs,
-                              {.problem = problem, .token_limit = tokens_max, .limits = limits});
-}
-
 bool has_kernels(const gpu::sm90::Variant& variant, const Problem& problem,
                  const SmLimits& limits) {
-  return named_kernels().has(plan_of(variant, problem, token_count(problem), limits));
+  return named_kernels().has(gpu::sm90::plan_of(variant, problem, token_count(problem), limits));
 }
 
 // The same problem with the types for which every named variant has kernels.
@@ -173,8 +167,8 @@ class EmulatedDevice : public backend::Device {
   std::shared_ptr<backend::Plan> plan(const Problem& problem, std::string_view variant,
                                       std::int64_t tokens_max) const override {
     auto plan = std::make_shared<EmulatedPlan>();
-    plan->gemm =
-        plan_of(gpu::sm90::variant_from_name(variant), problem, tokens_max, machine_.limits);
+    plan->gemm = gpu::sm90::plan_of(gpu::sm90::variant_from_name(variant), problem, tokens_max,
+                                    machine_.limits);
     plan->workspace_bytes = plan->gemm.workspace.bytes;
     plan->kernel_launch_count = gpu::sm90::launch_count(plan->gemm);
     return plan;

@@ -47,7 +47,9 @@ const Backend& backend_named(std::string_view name) {
 }
 
 const Backend& backend_of_device(std::string_view device) {
-  return backend_named(device.substr(0, device.find(':')));
+  const Backend* backend = find_backend(device.substr(0, device.find(':')));
+  if (backend != nullptr && (backend->numbered || device == backend->name)) return *backend;
+  throw Error(fmt::format("unknown device '{}'; there are {}", device, list_of(&Backend::name)));
 }
 
 const Backend& backend_of_variant(std::string_view variant) {

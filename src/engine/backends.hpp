@@ -15,7 +15,7 @@ std::span<const Backend* const> backends();
 const Backend& backend_named(std::string_view name);
 // Null where no backend of ours has this name.
 const Backend* find_backend(std::string_view name);
-// That of EngineOptions::device: "gpu:1" is the GPU's.
+// That of EngineOptions::device: "gpu:1" is the GPU's. Throws Error listing the names.
 const Backend& backend_of_device(std::string_view device);
 // The one that a variant's name begins like: "gpu_sm90:stages=2" is the GPU's. Throws Error if it
 // begins like none.

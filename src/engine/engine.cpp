@@ -110,13 +110,15 @@ void* Buffer::data() const { return state_ == nullptr ? nullptr : state_->data()
 std::size_t Buffer::bytes() const { return state_ == nullptr ? 0 : state_->bytes(); }
 
 void Buffer::copy_in(std::span<const std::byte> from, std::size_t offset_bytes) const {
-  check_range("a copy in", bytes(), offset_bytes, from.size());
-  held(state_, "buffer").copy_in(from, offset_bytes);
+  const backend::Buffer& buffer = held(state_, "buffer");
+  check_range("a copy in", buffer.bytes(), offset_bytes, from.size());
+  buffer.copy_in(from, offset_bytes);
 }
 
 void Buffer::copy_out(std::span<std::byte> to, std::size_t offset_bytes) const {
-  check_range("a copy out", bytes(), offset_bytes, to.size());
-  held(state_, "buffer").copy_out(to, offset_bytes);
+  const backend::Buffer& buffer = held(state_, "buffer");
+  check_range("a copy out", buffer.bytes(), offset_bytes, to.size());
+  buffer.copy_out(to, offset_bytes);
 }
 
 std::size_t Workspace::bytes() const { return buffer_.bytes(); }
@@ -136,6 +138,7 @@ Engine::Engine(const EngineOptions& options) {
   if (const std::string why = backend.why_not(options); !why.empty()) throw Error(why);
   state_ = backend.open(options);
 }
+Engine::Engine(std::unique_ptr<backend::Device> device) : state_(std::move(device)) {}
 Engine::Engine(Engine&&) noexcept = default;
 Engine& Engine::operator=(Engine&&) noexcept = default;
 Engine::~Engine() = default;
@@ -188,7 +191,8 @@ Support Engine::supports(const Problem& problem, std::string_view variant) const
 Plan Engine::plan(const Problem& problem, std::string_view variant, std::int64_t tokens_max) const {
   const backend::Device& device = state();
   thresher::check(problem);
-  if (tokens_max != 0 && !device.takes_device_counts()) {
+  if (tokens_max < 0) throw Error(fmt::format("tokens_max = {} is negative", tokens_max));
+  if (tokens_max > 0 && !device.takes_device_counts()) {
     throw Error(fmt::format("tokens_max = {}: device '{}' plans with the m of every group",
                             tokens_max, device.name()));
   }
@@ -219,15 +223,18 @@ void Engine::check(const Plan& plan, const Operands& operands) const {
 }
 
 void Engine::run(const Plan& plan, const Operands& operands, const Workspace& workspace) const {
-  check_call(state(), plan, operands, workspace.bytes());
-  state().run(plan.state_, operands, *workspace.buffer_.state_);
+  const backend::Device& device = state();
+  const backend::Buffer& scratch = held(workspace.buffer_.state_, "workspace");
+  check_call(device, plan, operands, scratch.bytes());
+  device.run(plan.state_, operands, scratch);
 }
 
 Call Engine::bind(const Plan& plan, const Operands& operands, const Workspace& workspace) const {
-  check_call(state(), plan, operands, workspace.bytes());
-  return Call(std::make_unique<CheckedCall>(
-      state(), plan.state_, operands,
-      state().bind(plan.state_, operands, *workspace.buffer_.state_)));
+  const backend::Device& device = state();
+  const backend::Buffer& scratch = held(workspace.buffer_.state_, "workspace");
+  check_call(device, plan, operands, scratch.bytes());
+  return Call(std::make_unique<CheckedCall>(device, plan.state_, operands,
+                                            device.bind(plan.state_, operands, scratch)));
 }
 
 std::string why_no_device(const EngineOptions& options) {

@@ -231,7 +231,8 @@ void check_overlap(const backend::Plan& plan, const Operands& operands) {
   const Problem& problem = plan.problem;
   Extents extents(problem);
   if (rows_follow(operands)) {
-    extents.add_rows(operands.rows, problem.groups.front(), token_count(problem), "");
+    const std::int64_t row_count = tokens_of(plan, operands.counts, token_count(problem));
+    extents.add_rows(operands.rows, problem.groups.front(), row_count, "");
   }
   for (std::size_t i = 0; i < operands.groups.size(); ++i) {
     const Group& group = problem.groups[i];

@@ -27,6 +27,7 @@ const Backend& gpu_backend() {
   static const Backend kRow = [] {
     Backend row = sm90::variants_row();
     row.name = "gpu";
+    row.numbered = true;
     row.title = "GPU";
     row.device_name = [] { return device_properties(*find_driver().driver, 0).name; };
     row.why_not = why_not;

@@ -4,27 +4,30 @@
 
 #include <gtest/gtest.h>
 
-#include "emulated/emulated_scene.hpp"
 #include "emulated/instantiate.hpp"
+#include "support/scene.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::emulated::testing {
 namespace {
+
+using thresher::testing::make_problem;
+using thresher::testing::Scene;
 
 constexpr gpu::sm90::GemmKnobs kKnobs{
     .tokens = 16, .split_k = 2, .launches = gpu::sm90::Launches::kStreams};
 
 // Two groups, so two launches, with `kernel` in the place of the GEMM.
 std::string message_of(KernelSet::Gemm kernel) {
-  EmulatedScene scene(make_problem({4, 5}, 64, 144));
-  const Problem& problem = scene.scene().problem();
+  const Scene scene(Engine({.device = "emulator"}), make_problem({4, 5}, 64, 144));
+  const Problem& problem = scene.problem();
   const gpu::sm90::GemmPlan plan =
       gpu::sm90::make_plan(kKnobs, {.problem = problem, .token_limit = 9, .limits = kFewSms});
   KernelSet kernels;
   kernels.add(plan.launches[0].kind, plan.launches[0].config, kernel);
   add_kernels<kKnobs, Op::kGemm, gpu::sm90::ActivationType::kNvfp4, gpu::sm90::OutputType::kFp32>(
       kernels);
-  DeviceCall call(problem, scene.operands());
+  DeviceCall call(problem, scene.operands(), /*tokens_max=*/9);
   try {
     call.run(plan, kernels, /*seed=*/1);
   } catch (const Error& error) {
@@ -71,11 +74,11 @@ TEST(DeviceCall, CountersMustBeZeroAgain) {
 }
 
 TEST(DeviceCall, KernelsThatAreNotThere) {
-  EmulatedScene scene(make_problem({4}, 64, 64));
-  const Problem& problem = scene.scene().problem();
+  const Scene scene(Engine({.device = "emulator"}), make_problem({4}, 64, 64));
+  const Problem& problem = scene.problem();
   const gpu::sm90::GemmPlan plan =
       gpu::sm90::make_plan(kKnobs, {.problem = problem, .token_limit = 4, .limits = kFewSms});
-  DeviceCall call(problem, scene.operands());
+  DeviceCall call(problem, scene.operands(), /*tokens_max=*/4);
   EXPECT_FALSE(KernelSet().has(plan));
   EXPECT_THROW(call.run(plan, KernelSet(), 1), Error);
 }

@@ -5,11 +5,16 @@
 
 #include <cctype>
 
-#include "emulated/emulated_scene.hpp"
+#include "emulated/backend.hpp"
+#include "emulated/device_call.hpp"
 #include "gpu/sm90/variant.hpp"
+#include "support/scene.hpp"
 
 namespace thresher::emulated::testing {
 namespace {
+
+using thresher::testing::make_problem;
+using thresher::testing::Scene;
 
 std::vector<gpu::sm90::Variant> variants_with_kernels() {
   std::vector<gpu::sm90::Variant> variants = gpu::sm90::named_variants();
@@ -27,13 +32,13 @@ class NamedVariant : public ::testing::TestWithParam<gpu::sm90::Variant> {};
 
 TEST_P(NamedVariant, HasItsKernels) {
   for (const SmLimits& limits : {kFewSms, SmLimits{}}) {
-    const EmulatedEngine engine(limits);
     int supported_count = 0;
     for (const Op op : {Op::kGemm, Op::kDual}) {
       for (const Activations activations : {Activations::kNvfp4, Activations::kFp16}) {
         const Problem problem = ragged(op, activations);
         const Support on_device = gpu::sm90::supports(GetParam(), problem, limits);
-        const Support here = engine.supports(problem, name(GetParam()));
+        const Support here =
+            emulated_backend().supports(problem, name(GetParam()), {.limits = limits});
         EXPECT_EQ(here.why_not, on_device.why_not) << to_string(op);
         supported_count += here.ok ? 1 : 0;
       }
@@ -43,18 +48,14 @@ TEST_P(NamedVariant, HasItsKernels) {
 }
 
 TEST_P(NamedVariant, AgreesWithTheOracle) {
-  const EmulatedEngine engine;
   for (const Op op : {Op::kGemm, Op::kDual}) {
     const Problem problem = ragged(op, Activations::kNvfp4);
-    if (!engine.supports(problem, name(GetParam())).ok) continue;
-    EmulatedScene scene(problem);
     for (const std::uint64_t seed : {1, 2}) {
-      scene.run(engine, name(GetParam()), seed);
-      const Conformance conformance = scene.scene().conformance();
-      EXPECT_TRUE(conformance.ok) << to_string(op) << ", emulator seed " << seed << ": "
-                                  << conformance.failed_count << " of " << conformance.checked_count
-                                  << " wrong; " << conformance.first_failure;
-      EXPECT_TRUE(scene.scene().guards_intact());
+      const Engine engine({.device = "emulator", .emulator_seed = seed});
+      if (!engine.supports(problem, name(GetParam())).ok) continue;
+      Scene scene(engine, problem);
+      scene.run(engine, name(GetParam()));
+      EXPECT_EQ(scene.why_wrong(), "") << to_string(op) << ", emulator seed " << seed;
     }
   }
 }
@@ -72,20 +73,17 @@ INSTANTIATE_TEST_SUITE_P(Gpu, NamedVariant, ::testing::ValuesIn(variants_with_ke
 
 // The two that take every type, on inputs whose global scales and alphas matter.
 TEST(EveryType, AgreesWithTheOracle) {
-  const EmulatedEngine engine;
+  const Engine engine({.device = "emulator"});
   for (const char* variant : {"gpu_sm90", "gpu_sm90:tokens=16,stages=6"}) {
     for (const Op op : {Op::kGemm, Op::kDual}) {
       for (const Activations activations :
            {Activations::kNvfp4, Activations::kFp16, Activations::kBf16}) {
         for (const Output output : {Output::kFp16, Output::kBf16, Output::kFp32}) {
-          EmulatedScene scene(make_problem({3, 18}, 72, 80, op, activations, output),
-                              InputFamily::kNatural);
+          Scene scene(engine, make_problem({3, 18}, 72, 80, op, activations, output),
+                      InputFamily::kNatural);
           scene.run(engine, variant);
-          const Conformance conformance = scene.scene().conformance();
-          EXPECT_TRUE(conformance.ok)
-              << variant << " " << to_string(op) << " " << to_string(activations) << " -> "
-              << to_string(output) << ": " << conformance.first_failure;
-          EXPECT_TRUE(scene.scene().guards_intact());
+          EXPECT_EQ(scene.why_wrong(), "") << variant << " " << to_string(op) << " "
+                                           << to_string(activations) << " -> " << to_string(output);
         }
       }
     }

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "engine/c_handles.hpp"
 #include "support/scene.hpp"
 #include "thresher/engine.hpp"
 #include "thresher/thresher.h"
@@ -122,9 +123,10 @@ TEST_F(Allocation, NeverHappensInRun) {
       for (const std::string& variant : engine.variants()) {
         if (!engine.supports(problem, variant).ok) continue;
         const Plan plan = engine.plan(problem, variant);
-        Workspace workspace(plan);
+        const Workspace workspace = engine.workspace(plan);
+        const Operands operands = scene.operands();
         // The very first run counts too: nothing may be put off until then.
-        EXPECT_EQ(allocations_during([&] { engine.run(plan, scene.operands(), workspace); }), 0)
+        EXPECT_EQ(allocations_during([&] { engine.run(plan, operands, workspace); }), 0)
             << variant << ", " << to_string(op) << ", " << to_string(activations);
       }
     }
@@ -132,32 +134,33 @@ TEST_F(Allocation, NeverHappensInRun) {
 }
 
 TEST_F(Allocation, NeverHappensInRunFromC) {
-  thresher_engine* engine = nullptr;
-  ASSERT_EQ(thresher_engine_create(2, &engine), THRESHER_OK);
+  const testing::OwnedEngine engine = testing::make_engine({.thread_count = 2});
   const std::vector<std::uint8_t> codes(64 * 32), scales(64 * 4, 0x38);
-  const thresher_nvfp4_view b{codes.data(), scales.data(), 64, 64, 1.0f};
+  const thresher_weight_matrices matrices{.b = {codes.data(), scales.data(), 64, 64, 1.0f}};
   thresher_weights* weights = nullptr;
-  ASSERT_EQ(thresher_pack(engine, &b, &weights), THRESHER_OK);
+  ASSERT_EQ(thresher_pack(engine.get(), &matrices, &weights), THRESHER_OK);
+  const testing::OwnedWeights owned_weights(weights);
 
   const thresher_group group{.m = 8, .n = 64, .k = 64};
   const thresher_problem problem{.output = THRESHER_C_FP32, .groups = &group, .group_count = 1};
   thresher_plan* plan = nullptr;
-  ASSERT_EQ(thresher_plan_create(engine, &problem, nullptr, &plan), THRESHER_OK);
+  ASSERT_EQ(thresher_plan_create(engine.get(), &problem, nullptr, 0, &plan), THRESHER_OK);
+  const testing::OwnedPlan owned_plan(plan);
   thresher_workspace* workspace = nullptr;
-  ASSERT_EQ(thresher_workspace_create(plan, &workspace), THRESHER_OK);
+  ASSERT_EQ(thresher_workspace_create(engine.get(), plan, &workspace), THRESHER_OK);
+  const testing::OwnedWorkspace owned_workspace(workspace);
 
   std::vector<float> c(8 * 64);
-  const thresher_group_operands operands{
-      .a = {codes.data(), scales.data(), 8, 64, 1.0f}, .weights = weights, .c = c.data()};
+  const thresher_group_operands own{.weights = weights, .a_global_scale = 1.0f};
+  const thresher_operands operands{
+      .groups = &own,
+      .group_count = 1,
+      .rows = {.a = codes.data(), .a_scales = scales.data(), .c = c.data()}};
   thresher_status status = THRESHER_INTERNAL;
   EXPECT_EQ(
-      allocations_during([&] { status = thresher_run(engine, plan, &operands, 1, workspace); }), 0);
+      allocations_during([&] { status = thresher_run(engine.get(), plan, &operands, workspace); }),
+      0);
   EXPECT_EQ(status, THRESHER_OK);
-
-  thresher_workspace_destroy(workspace);
-  thresher_plan_destroy(plan);
-  thresher_weights_destroy(weights);
-  thresher_engine_destroy(engine);
 }
 
 }  // namespace

@@ -23,10 +23,12 @@ using OwnedEngine = Owned<thresher_engine, thresher_engine_destroy>;
 using OwnedWeights = Owned<thresher_weights, thresher_weights_destroy>;
 using OwnedPlan = Owned<thresher_plan, thresher_plan_destroy>;
 using OwnedWorkspace = Owned<thresher_workspace, thresher_workspace_destroy>;
+using OwnedBuffer = Owned<thresher_buffer, thresher_buffer_destroy>;
+using OwnedCall = Owned<thresher_call, thresher_call_destroy>;
 
-inline OwnedEngine make_engine(int thread_count) {
+inline OwnedEngine make_engine(const thresher_engine_options& options) {
   thresher_engine* engine = nullptr;
-  EXPECT_EQ(thresher_engine_create(thread_count, &engine), THRESHER_OK) << thresher_last_error();
+  EXPECT_EQ(thresher_engine_create(&options, &engine), THRESHER_OK) << thresher_last_error();
   return OwnedEngine(engine);
 }
 

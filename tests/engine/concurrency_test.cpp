@@ -75,9 +75,9 @@ TEST(Concurrency, CallersShareAPlanAndWeights) {
     on_callers([&](std::size_t caller) {
       Scene scene(engine, problem, InputFamily::kNatural, kSeed);
       for (std::size_t g = 0; g < problem.groups.size(); ++g) {
-        scene.operands()[g].weights = owner.operands()[g].weights;
+        scene.groups()[g].weights = owner.groups()[g].weights;
       }
-      Workspace workspace(plan);
+      const Workspace workspace = engine.workspace(plan);
       for (int repeat = 0; repeat < kRepeatCount; ++repeat) {
         scene.poison();
         engine.check(plan, scene.operands());
@@ -100,7 +100,7 @@ TEST(Concurrency, AFailedRunDoesNotBlockTheOthers) {
     Bytes scales = scene.inputs().groups[0].a.scales;
     if (caller % 2 == 0) {
       scales[7] = 0x7f;
-      scene.operands()[0].a.scales = scales.data();
+      scene.groups()[0].rows.a_scales = scales.data();
       EXPECT_THROW(scene.run(engine, "cpu_portable"), Error);
     } else {
       scene.run(engine, "cpu_portable");

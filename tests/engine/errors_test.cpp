@@ -7,10 +7,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
-#include <utility>
 
 #include "cpu/variant.hpp"
 #include "nvfp4/error_message.hpp"
+#include "support/on_devices.hpp"
 #include "support/scene.hpp"
 #include "thresher/engine.hpp"
 
@@ -19,7 +19,7 @@ namespace {
 
 using nvfp4::error_message;
 using testing::make_problem;
-using testing::Scene;
+using testing::OnDevice;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kSanitized = true;
@@ -49,35 +49,43 @@ TEST(EngineErrors, ThreadsThatTheSystemRefuses) {
               "^only [0-9]+ of 1024 threads could be started: ");
 }
 
-TEST(EngineErrors, MovedFrom) {
-  Engine engine({.thread_count = 1});
-  Scene scene(engine, make_problem({3}, 17, 64), InputFamily::kExact, 1);
-  const Plan plan = engine.plan(scene.problem());
-  Workspace workspace(plan);
-  const Engine other = std::move(engine);
-  const std::string expected = "this engine was moved from";
-  const Nvfp4View b = scene.inputs().groups[0].b.view();
-  EXPECT_EQ(error_message([&] { engine.thread_count(); }), expected);
-  EXPECT_EQ(error_message([&] { engine.pack(b); }), expected);
-  EXPECT_EQ(error_message([&] { engine.pack_dual(b, b); }), expected);
-  EXPECT_EQ(error_message([&] { engine.plan(scene.problem()); }), expected);
-  EXPECT_EQ(error_message([&] { engine.check(plan, scene.operands()); }), expected);
-  EXPECT_EQ(error_message([&] { engine.run(plan, scene.operands(), workspace); }), expected);
-  EXPECT_EQ(error_message([&] { other.run(plan, scene.operands(), workspace); }), "no error");
+TEST(EngineErrors, DeviceThatThereIsNot) {
+  const std::string known = "there are cpu, gpu and emulator";
+  for (const char* device : {"tpu", "", "cpu:1", "emulator:0", "CPU", "gpux", ":0"}) {
+    const std::string expected = "unknown device '" + std::string(device) + "'; " + known;
+    EXPECT_EQ(error_message([&] { Engine({.device = device}); }), expected);
+    EXPECT_EQ(error_message([&] { why_no_device({.device = device}); }), expected);
+  }
+  for (const char* device : {"gpu:x", "gpu:", "gpu:-1", "gpu:1x", "gpu:99999999999"}) {
+    const std::string expected =
+        "device '" + std::string(device) + "' is not gpu, or gpu: and a number";
+    EXPECT_EQ(error_message([&] { Engine({.device = device}); }), expected);
+  }
 }
 
-class PackErrors : public ::testing::Test {
+TEST(EngineErrors, GpuThatThisMachineLacks) {
+  EXPECT_EQ(why_no_device({}), "");
+  EXPECT_EQ(why_no_device({.device = "emulator"}), "");
+  const std::string why = why_no_device({.device = "gpu:1000"});
+  EXPECT_NE(why, "");
+  EXPECT_EQ(error_message([] { Engine({.device = "gpu:1000"}); }), why);
+}
+
+class PackErrors : public OnDevice {
  protected:
   std::string complaint() const {
-    return error_message([&] { engine_.pack(view_); });
+    return error_message([&] { engine().pack({.b = view_}); });
+  }
+  std::string complaint_of_dual(const Nvfp4View& gate, const Nvfp4View& up) const {
+    return error_message([&] { engine().pack({.op = Op::kDual, .b = gate, .up = up}); });
   }
 
-  const Engine engine_ = Engine({.thread_count = 1});
   Nvfp4Matrix matrix_ = make_inputs(make_problem({1}, 5, 48), InputFamily::kNatural, 1).groups[0].b;
   Nvfp4View view_ = matrix_.view();
 };
+ON_DEVICES(PackErrors);
 
-TEST_F(PackErrors, NullPointers) {
+TEST_P(PackErrors, NullPointers) {
   view_.codes = nullptr;
   EXPECT_EQ(complaint(), "b: codes is null");
   view_ = matrix_.view();
@@ -85,7 +93,7 @@ TEST_F(PackErrors, NullPointers) {
   EXPECT_EQ(complaint(), "b: scales is null");
 }
 
-TEST_F(PackErrors, Extents) {
+TEST_P(PackErrors, Extents) {
   view_.k_elements = 40;
   EXPECT_EQ(complaint(), "b: k_elements = 40 is not a multiple of 16");
   view_.k_elements = 0;
@@ -100,36 +108,34 @@ TEST_F(PackErrors, Extents) {
             "b: 16777216 x 16777216 = 281474976710656 elements are more than 1099511627776");
 }
 
-TEST_F(PackErrors, NanScale) {
+TEST_P(PackErrors, NanScale) {
   matrix_.scales[3 * 3 + 2] = 0xff;
   EXPECT_EQ(complaint(), "b: row 3, block 2: scale code 0xff is NaN");
 }
 
-TEST_F(PackErrors, GlobalScaleThatIsNotFinite) {
+TEST_P(PackErrors, GlobalScaleThatIsNotFinite) {
   view_.global_scale = std::numeric_limits<float>::infinity();
   EXPECT_EQ(complaint(), "b: global_scale = inf is not finite");
 }
 
-TEST_F(PackErrors, DualNamesTheMatrix) {
+TEST_P(PackErrors, DualNamesTheMatrix) {
   const Nvfp4View good = matrix_.view();
   view_.codes = nullptr;
-  EXPECT_EQ(error_message([&] { engine_.pack_dual(view_, good); }), "gate: codes is null");
-  EXPECT_EQ(error_message([&] { engine_.pack_dual(good, view_); }), "up: codes is null");
+  EXPECT_EQ(complaint_of_dual(view_, good), "gate: codes is null");
+  EXPECT_EQ(complaint_of_dual(good, view_), "up: codes is null");
 }
 
-TEST_F(PackErrors, DualShapesDiffer) {
+TEST_P(PackErrors, DualShapesDiffer) {
   const Nvfp4View good = matrix_.view();
   view_.rows = 4;
-  EXPECT_EQ(error_message([&] { engine_.pack_dual(good, view_); }),
-            "gate is 5 x 48 but up is 4 x 48");
+  EXPECT_EQ(complaint_of_dual(good, view_), "gate is 5 x 48 but up is 4 x 48");
   view_ = good;
   view_.k_elements = 32;
-  EXPECT_EQ(error_message([&] { engine_.pack_dual(view_, good); }),
-            "gate is 5 x 32 but up is 5 x 48");
+  EXPECT_EQ(complaint_of_dual(view_, good), "gate is 5 x 32 but up is 5 x 48");
 }
 
-TEST_F(PackErrors, GemmWeightsHaveNoUp) {
-  const Weights weights = engine_.pack(view_);
+TEST_P(PackErrors, GemmWeightsHaveNoUp) {
+  const Weights weights = engine().pack({.b = view_});
   EXPECT_EQ(error_message([&] { weights.unpack_up(); }),
             "unpack_up: these weights were packed for gemm, not for dual");
 }
@@ -200,6 +206,16 @@ TEST_F(PlanErrors, VariantThatCannotRunTheProblem) {
             "portable has no decoded panels for nvfp4 activations");
 }
 
+TEST_F(PlanErrors, TokensThatOnlyADeviceKnows) {
+  EXPECT_EQ(error_message([&] { engine_.plan(problem_, {}, 5); }),
+            "tokens_max = 5: device 'cpu' plans with the m of every group");
+  const Engine emulator({.device = "emulator"});
+  EXPECT_EQ(error_message([&] { emulator.plan(problem_, {}, -1); }), "tokens_max = -1 is negative");
+  EXPECT_EQ(error_message([&] { emulator.plan(problem_, "gpu_sm90", std::int64_t{1} << 32); }),
+            "variant 'gpu_sm90' cannot run problem 'scene': 4294967296 tokens are not between 0 "
+            "and 2^31");
+}
+
 TEST_F(PlanErrors, InstructionSetThatThisCpuLacks) {
   int lacking_count = 0;
   for (const cpu::Isa isa : cpu::kAllIsas) {
@@ -226,7 +242,7 @@ TEST_F(PlanErrors, WorkspaceThatNoMachineHas) {
   problem_.groups.assign(256, {.m = 65536, .n = 16, .k = kExtentMax});
   const Plan plan = engine_.plan(problem_);
   EXPECT_GT(plan.workspace_bytes(), std::size_t{1} << 48);
-  EXPECT_EQ(error_message([&] { Workspace workspace(plan); }),
+  EXPECT_EQ(error_message([&] { engine_.workspace(plan); }),
             "cannot allocate " + std::to_string(plan.workspace_bytes()) + " bytes of memory");
 }
 

@@ -4,7 +4,10 @@
 
 #include <utility>
 
+#include "backend/device.hpp"
 #include "gemm/inputs.hpp"
+#include "nvfp4/error_message.hpp"
+#include "support/on_devices.hpp"
 #include "support/scene.hpp"
 #include "thresher/engine.hpp"
 
@@ -32,13 +35,15 @@ void expect_same(const Nvfp4Matrix& unpacked, const Nvfp4Matrix& original) {
   EXPECT_EQ(unpacked.global_scale, original.global_scale);
 }
 
-TEST(Weights, GiveBackTheVeryBytesOfGemm) {
-  const Engine engine({.thread_count = 2});
+class WeightsTest : public testing::OnDevice {};
+ON_DEVICES(WeightsTest);
+
+TEST_P(WeightsTest, GiveBackTheVeryBytesOfGemm) {
   for (const std::int64_t n : kColumns) {
     for (const std::int64_t k : kElements) {
       SCOPED_TRACE(::testing::Message() << "n = " << n << ", k = " << k << ", seed " << kSeed);
       const GroupInputs inputs = draw(Op::kGemm, n, k);
-      const Weights weights = engine.pack(inputs.b.view());
+      const Weights weights = engine().pack({.b = inputs.b.view()});
       EXPECT_EQ(weights.op(), Op::kGemm);
       EXPECT_EQ(weights.n(), n);
       EXPECT_EQ(weights.k_elements(), k);
@@ -47,13 +52,13 @@ TEST(Weights, GiveBackTheVeryBytesOfGemm) {
   }
 }
 
-TEST(Weights, GiveBackTheVeryBytesOfDual) {
-  const Engine engine({.thread_count = 2});
+TEST_P(WeightsTest, GiveBackTheVeryBytesOfDual) {
   for (const std::int64_t n : kColumns) {
     for (const std::int64_t k : kElements) {
       SCOPED_TRACE(::testing::Message() << "n = " << n << ", k = " << k << ", seed " << kSeed);
       const GroupInputs inputs = draw(Op::kDual, n, k);
-      const Weights weights = engine.pack_dual(inputs.b.view(), inputs.b_up.view());
+      const Weights weights =
+          engine().pack({.op = Op::kDual, .b = inputs.b.view(), .up = inputs.b_up.view()});
       EXPECT_EQ(weights.op(), Op::kDual);
       expect_same(weights.unpack(), inputs.b);
       expect_same(weights.unpack_up(), inputs.b_up);
@@ -61,42 +66,65 @@ TEST(Weights, GiveBackTheVeryBytesOfDual) {
   }
 }
 
-TEST(Weights, TakeAtMostThreeFifthsOfAByteEach) {
-  const Engine engine({.thread_count = 1});
-  for (const std::int64_t n : {16, 48, 256}) {
+// Where no row or k has to be padded: a GPU's tiles have 128 rows.
+TEST_P(WeightsTest, TakeAtMostThreeFifthsOfAByteEach) {
+  for (const std::int64_t columns : {16, 48, 256}) {
+    const std::int64_t n = is_cpu() ? columns : 8 * columns;
     for (const std::int64_t k : {64, 192, 1024}) {
       const GroupInputs inputs = draw(Op::kDual, n, k);
       const double count = static_cast<double>(n * k);
-      const Weights gemm = engine.pack(inputs.b.view());
+      const Weights gemm = engine().pack({.b = inputs.b.view()});
       EXPECT_LE(static_cast<double>(gemm.bytes()), 0.60 * count) << n << " x " << k;
-      const Weights dual = engine.pack_dual(inputs.b.view(), inputs.b_up.view());
+      const Weights dual =
+          engine().pack({.op = Op::kDual, .b = inputs.b.view(), .up = inputs.b_up.view()});
       EXPECT_LE(static_cast<double>(dual.bytes()), 0.60 * 2 * count) << n << " x " << k;
     }
   }
 }
 
 // A checkpoint may hold a matrix without rows. It fits no problem, yet it is no error either.
-TEST(Weights, MayHaveNoRows) {
-  const Engine engine({.thread_count = 1});
-  const Weights weights = engine.pack({.rows = 0, .k_elements = 64});
+TEST_P(WeightsTest, MayHaveNoRows) {
+  const Weights weights = engine().pack({.b = {.rows = 0, .k_elements = 64}});
   EXPECT_EQ(weights.n(), 0);
   EXPECT_EQ(weights.bytes(), 0u);
   EXPECT_TRUE(weights.unpack().codes.empty());
 }
 
-TEST(Weights, OutliveTheirEngineAndTheirSource) {
+TEST_P(WeightsTest, AreTheSameInAnotherCopy) {
+  const GroupInputs inputs = draw(Op::kDual, 17, 80);
+  const Weights weights =
+      engine().pack({.op = Op::kDual, .b = inputs.b.view(), .up = inputs.b_up.view()});
+  const Weights copy = engine().duplicate(weights);
+  EXPECT_EQ(copy.op(), Op::kDual);
+  EXPECT_EQ(copy.n(), 17);
+  EXPECT_EQ(copy.k_elements(), 80);
+  EXPECT_EQ(copy.bytes(), weights.bytes());
+  EXPECT_NE(copy.state().data(), weights.state().data());
+  expect_same(copy.unpack(), inputs.b);
+  expect_same(copy.unpack_up(), inputs.b_up);
+}
+
+TEST_P(WeightsTest, AreCopiedOnTheirOwnDeviceOnly) {
+  const GroupInputs inputs = draw(Op::kGemm, 17, 80);
+  const Engine other = other_device();
+  const Weights weights = other.pack({.b = inputs.b.view()});
+  EXPECT_EQ(nvfp4::error_message([&] { engine().duplicate(weights); }),
+            "weights were packed on device '" + other.device() + "' but this engine's is '" +
+                engine().device() + "'");
+}
+
+TEST_P(WeightsTest, OutliveTheirEngineAndTheirSource) {
   const GroupInputs inputs = draw(Op::kGemm, 17, 80);
   const Weights weights = [&] {
     const Nvfp4Matrix source = inputs.b;
-    return Engine({.thread_count = 2}).pack(source.view());
+    return Engine(options()).pack({.b = source.view()});
   }();
   expect_same(weights.unpack(), inputs.b);
 }
 
-TEST(Weights, StayWholeWhenMovedFrom) {
-  const Engine engine({.thread_count = 1});
+TEST_P(WeightsTest, StayWholeWhenMovedFrom) {
   const GroupInputs inputs = draw(Op::kGemm, 17, 80);
-  Weights weights = engine.pack(inputs.b.view());
+  Weights weights = engine().pack({.b = inputs.b.view()});
   const Weights other = std::move(weights);
   expect_same(weights.unpack(), inputs.b);
   expect_same(other.unpack(), inputs.b);

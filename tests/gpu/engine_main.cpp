@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GPU engine's promises that `thresher verify` does not look at, on a real GPU: bad operands
-// are refused with a sentence, packing is lossless, a plan tells its kernels. Exit code 0: all
-// kept; 1: one was not; 77: no GPU here.
+// The engine's promises that need a real GPU and that neither engine_tests (which run there too)
+// nor `thresher verify` look at: a plan's kernels spill nothing, and calls can be recorded in
+// somebody else's graph, whatever launches them. Exit code 0: all kept; 1: one was not; 77: no GPU
+// here.
 #include <fmt/format.h>
 
-#include <functional>
-
-#include "gemm/inputs.hpp"
-#include "thresher/gpu.hpp"
+#include "gpu/runtime/gpu.hpp"
+#include "gpu/runtime/graph.hpp"
+#include "support/scene.hpp"
 
 namespace thresher {
 namespace {
+
+using testing::make_problem;
+using testing::Scene;
 
 int broken_count = 0;
 
@@ -19,92 +22,73 @@ void report(bool kept, const std::string& what) {
   broken_count += kept ? 0 : 1;
 }
 
-struct Scene {
-  GpuEngine engine;
-  Problem problem{.name = "small",
-                  .groups = {{.m = 5, .n = 40, .k = 64}, {.m = 0, .n = 8, .k = 16}}};
-  Inputs inputs = make_inputs(problem, InputFamily::kExact, 1);
-  GpuWeights weights = engine.pack(inputs.groups[0].b.view());
-  GpuPlan plan = engine.plan(problem);
-  GpuWorkspace workspace = engine.workspace(plan);
-  GpuBuffer memory = engine.allocate(1 << 16);
-
-  std::vector<GpuGroupOperands> operands() const {
-    const auto at = [&](std::size_t offset) {
-      return static_cast<void*>(static_cast<std::byte*>(memory.data()) + offset);
-    };
-    return {{.a_codes = at(0), .a_scales = at(4096), .weights = &weights, .c = at(8192)}, {}};
-  }
-};
-
-// Binding operands that `spoil` has changed must fail with a message that contains `expected`.
-void expect_refusal(const Scene& scene, const std::string& expected,
-                    const std::function<void(std::vector<GpuGroupOperands>&)>& spoil) {
-  std::vector<GpuGroupOperands> operands = scene.operands();
-  spoil(operands);
-  try {
-    scene.engine.bind(scene.plan, operands, scene.workspace);
-    report(false, "refuses: " + expected);
-  } catch (const Error& error) {
-    report(std::string(error.what()).find(expected) != std::string::npos,
-           fmt::format("refuses: {}", error.what()));
+void check_plan(const Engine& engine, const Problem& problem) {
+  // Twice: the second time from the caches of whoever has one.
+  for (const char* when : {"", ", and when planned again"}) {
+    const Plan plan = engine.plan(problem);
+    bool all_told = !plan.kernels().empty();
+    for (const KernelReport& kernel : plan.kernels()) {
+      fmt::print("      {}: {} registers, {} bytes spilled, {} bytes of shared memory\n",
+                 kernel.name, kernel.register_count, kernel.spill_bytes, kernel.shared_bytes);
+      all_told = all_told && kernel.register_count > 0 && kernel.spill_bytes == 0;
+    }
+    report(all_told, fmt::format("every kernel tells its registers and spills none{}", when));
   }
 }
 
-void check_refusals(const Scene& scene) {
-  using Operands = std::vector<GpuGroupOperands>;
-  const GpuWeights dual =
-      scene.engine.pack_dual(scene.inputs.groups[0].b.view(), scene.inputs.groups[0].b.view());
-  const GpuWeights other = scene.engine.pack(scene.inputs.groups[1].b.view());
-  const GpuWeights bf16 = scene.engine.pack(scene.inputs.groups[0].b.view(), Activations::kBf16);
-  const auto moved = [](const void* address, std::size_t bytes) {
-    return const_cast<std::byte*>(static_cast<const std::byte*>(address) + bytes);
-  };
-  expect_refusal(scene, "1 groups of operands", [](Operands& o) { o.pop_back(); });
-  expect_refusal(scene, "group 0: weights is null", [](Operands& o) { o[0].weights = nullptr; });
-  expect_refusal(scene, "packed for dual", [&](Operands& o) { o[0].weights = &dual; });
-  expect_refusal(scene, "packed for bf16 activations but the problem has nvfp4",
-                 [&](Operands& o) { o[0].weights = &bf16; });
-  expect_refusal(scene, "weights are n = 8", [&](Operands& o) { o[0].weights = &other; });
-  expect_refusal(scene, "a_codes is null", [](Operands& o) { o[0].a_codes = nullptr; });
-  expect_refusal(scene, "a_codes is not aligned to 8",
-                 [&](Operands& o) { o[0].a_codes = moved(o[0].a_codes, 4); });
-  expect_refusal(scene, "c is null", [](Operands& o) { o[0].c = nullptr; });
-  expect_refusal(scene, "c is not aligned", [&](Operands& o) { o[0].c = moved(o[0].c, 1); });
-  expect_refusal(scene, "c_stride_elements = 39", [](Operands& o) { o[0].c_stride_elements = 39; });
-  expect_refusal(scene, "alpha = inf", [](Operands& o) { o[0].alpha = HUGE_VALF; });
-  expect_refusal(scene, "beyond 2^96", [](Operands& o) { o[0].alpha = 1e38f; });
+// A call is as many launches as its plan says.
+void check_launches(const Engine& engine, const Plan& plan, const Call& call) {
+  const gpu::Device& device = gpu::gpu_of(engine).device;
+  const gpu::LaunchCounts before = device.launch_counts();
+  call.enqueue();
+  const gpu::LaunchCounts launched = device.launch_counts() - before;
+  report(launched.kernels == plan.kernel_launch_count() &&
+             launched.graphs == plan.graph_launch_count(),
+         fmt::format("{}: {} kernels and {} graphs are launched", plan.variant(), launched.kernels,
+                     launched.graphs));
 }
 
-void check_plan(const Scene& scene) {
-  report(scene.plan.kernel_count() == 2, "a grouped plan has two kernels");
-  bool all_told = true;
-  for (const GpuKernelReport& kernel : scene.plan.kernels()) {
-    fmt::print("      {}: {} registers, {} bytes spilled, {} bytes of shared memory\n", kernel.name,
-               kernel.register_count, kernel.spill_bytes, kernel.shared_bytes);
-    all_told = all_told && kernel.register_count > 0 && kernel.spill_bytes == 0;
+// Recorded on one stream and replayed, on the rows it was bound to and on others.
+void check_recording(const Engine& engine, const Problem& problem, const char* variant) {
+  Scene bound(engine, problem, InputFamily::kExact, 1, {.together = true});
+  Scene other(engine, problem, InputFamily::kExact, 1, {.together = true, .stride_padding = 5});
+  const Plan plan = engine.plan(problem, variant);
+  const Workspace workspace = engine.workspace(plan);
+  const Call call = engine.bind(plan, bound.operands(), workspace);
+  check_launches(engine, plan, call);
+  const gpu::Stream stream(gpu::gpu_of(engine).device);
+  const gpu::Graph graph = gpu::Graph::capture(stream, [&] {
+    call.enqueue(stream.handle());
+    call.enqueue(other.rows(), stream.handle());
+  });
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    engine.synchronize();
+    bound.poison();
+    other.poison();
+    graph.launch(stream);
+    engine.synchronize();
+    for (const Scene* scene : {&bound, &other}) {
+      const std::string wrong = scene->why_wrong();
+      report(wrong.empty(), fmt::format("{} replayed on {} rows {}", plan.variant(),
+                                        scene == &bound ? "its" : "other", wrong));
+    }
   }
-  report(all_told, "every kernel tells its registers and spills none");
-  // Once more, from the caches of whoever has one.
-  const GpuPlan again = scene.engine.plan(scene.problem);
-  report(again.kernels().front().register_count > 0, "and does so when planned again");
-}
-
-void check_weights(const Scene& scene) {
-  const Nvfp4Matrix& packed = scene.inputs.groups[0].b;
-  const Nvfp4Matrix unpacked = scene.engine.duplicate(scene.weights).unpack();
-  report(unpacked.codes == packed.codes && unpacked.scales == packed.scales &&
-             unpacked.global_scale == packed.global_scale,
-         "weights come back as they were packed");
 }
 
 int run() {
-  if (const std::string why = why_no_gpu(); !why.empty()) return fmt::print("{}\n", why), 77;
-  const Scene scene;
-  fmt::print("{}\n", scene.engine.description());
-  check_refusals(scene);
-  check_plan(scene);
-  check_weights(scene);
+  const EngineOptions options{.device = "gpu"};
+  if (const std::string why = why_no_device(options); !why.empty()) {
+    return fmt::print("{}\n", why), 77;
+  }
+  const Engine engine(options);
+  fmt::print("{}\n", engine.description());
+  const Problem problem = make_problem({70, 0, 5, 130}, 200, 336);
+  check_plan(engine, problem);
+  for (const char* variant :
+       {"", "gpu_sm90", "gpu_sm90:launches=per_group", "gpu_sm90:launches=streams",
+        "gpu_sm90:graph=on", "gpu_sm90:launches=streams,graph=on"}) {
+    check_recording(engine, problem, variant);
+  }
   return broken_count == 0 ? 0 : 1;
 }
 

@@ -7,7 +7,7 @@
 
 int main(void) {
   thresher_engine* engine;
-  if (thresher_engine_create(1, &engine) != THRESHER_OK) {
+  if (thresher_engine_create(NULL, &engine) != THRESHER_OK) {
     fprintf(stderr, "%s\n", thresher_last_error());
     return 1;
   }

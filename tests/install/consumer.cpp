@@ -13,13 +13,14 @@ int main() {
   const Nvfp4Matrix b = quantize(sixes, 1, 16, {.global_scale = false});
 
   const Engine engine;
-  const Weights weights = engine.pack(b.view());
+  const Weights weights = engine.pack({.b = b.view()});
   const Plan plan = engine.plan({.name = "dot", .output = Output::kFp32, .groups = {{1, 1, 16}}});
-  Workspace workspace(plan);
+  const Workspace workspace = engine.workspace(plan);
 
   float c = 0.0f;
-  const GroupOperands operands{.a = a.view(), .weights = &weights, .c = &c};
-  engine.run(plan, {&operands, 1}, workspace);
+  const GroupOperands group{.weights = &weights};
+  const Rows rows{.a = a.codes.data(), .a_scales = a.scales.data(), .c = &c};
+  engine.run(plan, {.groups = {&group, 1}, .rows = rows}, workspace);
   std::printf("%g\n", static_cast<double>(c));
   return c == 576.0f ? 0 : 1;
 }

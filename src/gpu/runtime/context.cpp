@@ -17,7 +17,9 @@ void Context::make_current() const { check(driver_->cuCtxSetCurrent(context_), "
 
 void Context::fail(cuda::Result result, const std::string& call, std::string_view advice) const {
   const std::string where = fmt::format("GPU {}: {}", device_index_, call);
-  throw DriverError(driver_error_text(*driver_, result, where, advice), result);
+  const std::string text = driver_error_text(*driver_, result, where, advice);
+  if (result == cuda::kOutOfMemory) throw NoMemory(text);
+  throw DriverError(text, result);
 }
 
 }  // namespace thresher::gpu

@@ -31,8 +31,8 @@ class Context {
   cuda::Context handle() const { return context_; }
   void make_current() const;
 
-  // Throws unless `result` is success, naming this device besides the call. A call with arguments
-  // worth telling is described by a function, which runs only then.
+  // Throws DriverError, or NoMemory, unless `result` is success, naming this device besides the
+  // call. A call with arguments worth telling is described by a function, which runs only then.
   void check(cuda::Result result, const char* call) const {
     if (result != cuda::kSuccess) [[unlikely]]
       fail(result, call);

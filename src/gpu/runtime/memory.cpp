@@ -26,9 +26,7 @@ DeviceBuffer::DeviceBuffer(const Device& device, std::size_t bytes) : bytes_(byt
   if (bytes != 0) {
     const cuda::Result result = context.driver().cuMemAlloc(&address, bytes);
     const auto call = [&] { return fmt::format("cuMemAlloc({} bytes)", bytes); };
-    if (result == cuda::kOutOfMemory) {
-      throw NoMemory(driver_error_text(context.driver(), result, call(), advice_when_full(device)));
-    }
+    if (result == cuda::kOutOfMemory) context.fail(result, call(), advice_when_full(device));
     context.check(result, call);
   }
   owned_ = {device.context(), address};

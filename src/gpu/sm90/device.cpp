@@ -277,6 +277,7 @@ class Sm90Device : public GpuDevice {
     for (std::size_t i = 0; i < kPoolStreams; ++i) pool->emplace_back(gpu().device);
     pool_ = std::move(pool);
     const DeviceProperties& device = gpu().device.properties();
+    machine_.thread_count = 0;
     machine_.limits = {
         .sm_count = device.sm_count,
         .shared_bytes_per_block = static_cast<std::int64_t>(device.shared_bytes_per_block_max),
@@ -332,7 +333,7 @@ class Sm90Device : public GpuDevice {
                                       std::int64_t tokens_max) const override {
     auto plan = std::make_shared<GpuPlan>();
     plan->knobs = variant_from_name(variant);
-    plan->gemm = make_plan(plan->knobs.knobs, {problem, tokens_max, machine_.limits});
+    plan->gemm = plan_of(plan->knobs, problem, tokens_max, machine_.limits);
     plan->workspace_bytes = plan->gemm.workspace.bytes;
     KernelMaker maker(gpu(), *plan);
     if (plan->gemm.images) maker.add(*plan->gemm.images);

@@ -94,6 +94,16 @@ Support supports(const Variant& variant, const Problem& problem, const SmLimits&
   return {.ok = why.empty(), .why_not = std::move(why)};
 }
 
+GemmPlan plan_of(const Variant& variant, const Problem& problem, std::int64_t tokens_max,
+                 const SmLimits& limits) {
+  const PlanRequest request{problem, tokens_max, limits};
+  if (const std::string why = why_not(variant.knobs, request); !why.empty()) {
+    throw Error(
+        fmt::format("variant '{}' cannot run problem '{}': {}", name(variant), problem.name, why));
+  }
+  return make_plan(variant.knobs, request);
+}
+
 std::vector<Variant> named_variants() {
   std::vector<Variant> variants{Variant{}};
   const auto turn = [&](auto change) {

@@ -38,6 +38,10 @@ std::vector<KnobText> knob_texts();
 // Whether `variant` can run `problem` on such a device, and why not.
 Support supports(const Variant& variant, const Problem& problem, const SmLimits& limits);
 
+// Throws Error if so many tokens are too many for the variant.
+GemmPlan plan_of(const Variant& variant, const Problem& problem, std::int64_t tokens_max,
+                 const SmLimits& limits);
+
 // The default and each knob turned away from it, one at a time.
 std::vector<Variant> named_variants();
 

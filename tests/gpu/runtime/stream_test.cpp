@@ -5,6 +5,7 @@
 
 #include "gpu/runtime/error_of.hpp"
 #include "gpu/runtime/fake_driver.hpp"
+#include "gpu/runtime/graph.hpp"
 
 namespace thresher::gpu {
 namespace {
@@ -21,6 +22,19 @@ TEST(Stream, PassesOnWhatWentWrongOnIt) {
               stream.synchronize();
             }).find("GPU 0: cuStreamSynchronize failed: CUDA_ERROR_ILLEGAL_ADDRESS; an earlier"),
             std::string::npos);
+}
+
+TEST(Stream, KnowsWhetherItIsRecorded) {
+  FakeDriver fake;
+  const Device device(fake.driver);
+  const Stream stream(device);
+  EXPECT_FALSE(stream.is_capturing());
+  bool while_recording = false;
+  Graph::capture(stream, [&] { while_recording = stream.is_capturing(); });
+  EXPECT_TRUE(while_recording);
+  EXPECT_FALSE(stream.is_capturing());
+  fake.failures["cuStreamIsCapturing"] = cuda::kInvalidValue;
+  EXPECT_THROW(stream.is_capturing(), DriverError);
 }
 
 TEST(Event, TellsTimeAndOrder) {

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
+
+#include "gemm/suite.hpp"
 
 namespace thresher::gpu::sm90 {
 namespace {
@@ -33,6 +36,53 @@ TEST(Choose, ManyTokensTakeWideTilesOf256Rows) {
 
 TEST(Choose, TooFewHighTilesAreHalved) {
   EXPECT_EQ(choice(problem_of(1, 512, 4096, 1536)).knobs.weight_rows, 128);
+}
+
+// What the engine has chosen since the times were fitted: a change of the model that changes one of
+// these is a change of speed, and must be measured.
+TEST(Choose, KeepsItsChoices) {
+  const std::map<std::string, std::map<std::string, std::string>> expected = {
+      {"seeds",
+       {
+           {"g8_n4096_k7168",
+            "rows=256,stages=6,steps=2,store=vectors,schedule=balanced,prologue=inside"},
+           {"g8_n7168_k2048", "tokens=112,rows=256,stages=6,steps=2,store=vectors,prologue=inside"},
+           {"g2_n3072_k4096", "tokens=112,stages=7,store=vectors,prologue=inside"},
+           {"g2_n4096_k1536", "stages=7,store=vectors,prologue=inside"},
+       }},
+      {"dual",
+       {
+           {"m256_n4096_k7168", "stages=7,store=vectors,prologue=inside"},
+           {"m512_n4096_k7168", "rows=256,stages=6,steps=2,store=vectors,prologue=inside"},
+           {"m256_n3072_k4096", "stages=7,store=vectors,prologue=inside"},
+           {"m512_n3072_k7168",
+            "rows=256,stages=6,steps=2,store=vectors,schedule=balanced,prologue=inside"},
+       }},
+      {"decode",
+       {
+           {"g8_m1_n4096_k7168", "tokens=8,rows=256,stages=8,steps=2,prologue=inside"},
+           {"g8_m16_n4096_k7168", "tokens=16,rows=256,stages=8,steps=2"},
+           {"g32_m4_n4096_k7168", "tokens=8,rows=256,stages=8,steps=2,prologue=inside"},
+           {"g8_m16_n7168_k2048", "tokens=16,rows=256,stages=8,steps=2"},
+       }},
+      {"experts",
+       {
+           {"g1_m1000_n2048_k7168", "stages=7,store=vectors,prologue=inside"},
+           {"g2_m1024_n4096_k4096", "rows=256,stages=6,steps=2,store=vectors,prologue=inside"},
+           {"g4_skewed_n5120_k2560",
+            "rows=256,stages=6,steps=2,store=vectors,schedule=balanced,prologue=inside"},
+           {"g8_m24_n6144_k3072", "tokens=32,rows=256,stages=8,schedule=balanced,prologue=inside"},
+           {"g16_m64_n2880_k2880",
+            "tokens=64,rows=256,stages=8,steps=2,store=vectors,schedule=balanced,prologue=inside"},
+           {"g64_m16_n1536_k2048", "tokens=16,rows=256,stages=8,steps=2"},
+           {"g128_skewed_n1536_k1024", "tokens=32,rows=256,stages=8,prologue=inside"},
+           {"g256_m4_n1024_k1024", "tokens=8,rows=256,stages=8,steps=2,prologue=inside"},
+       }}};
+  for (const auto& [suite, choices] : expected) {
+    for (const Problem& problem : load_suite(suite).problems) {
+      EXPECT_EQ(name(choice(problem)), "gpu_sm90:" + choices.at(problem.name)) << problem.name;
+    }
+  }
 }
 
 // Whatever is asked, the choice is one of those it says it takes from, and can run it.

@@ -20,27 +20,23 @@ struct Shape {
 };
 
 template <GemmKnobs kKnobs, Op kOp = Op::kGemm, OutputType kOutput = OutputType::kFp32>
-void expect_right(const Shape& shape = {}, SceneOptions options = {}) {
+void expect_right(const Shape& shape = {}, SceneLayout layout = {}) {
   constexpr Output kProblemOutput = kOutput == OutputType::kFp32   ? Output::kFp32
                                     : kOutput == OutputType::kFp16 ? Output::kFp16
                                                                    : Output::kBf16;
   KernelScene scene(
-      make_problem(shape.m, shape.n, shape.k, kOp, Activations::kNvfp4, kProblemOutput), options);
+      make_problem(shape.m, shape.n, shape.k, kOp, Activations::kNvfp4, kProblemOutput), layout);
   for (const std::uint64_t emulator_seed : {1, 2}) {
     scene.run(kKnobs, kernels_for<kKnobs, kOp, kNvfp4, kOutput>(), emulator_seed);
-    const Conformance conformance = scene.conformance();
-    EXPECT_TRUE(conformance.ok) << conformance.failed_count << " of " << conformance.checked_count
-                                << " wrong; " << conformance.first_failure;
-    EXPECT_TRUE(scene.guards_intact());
+    EXPECT_EQ(scene.why_wrong(), "");
   }
 }
 
 template <GemmKnobs kKnobs>
 void expect_right_of_bf16() {
-  KernelScene scene(make_problem(kRagged, 130, 208, Op::kGemm, Activations::kBf16, Output::kFp32),
-                    {});
+  KernelScene scene(make_problem(kRagged, 130, 208, Op::kGemm, Activations::kBf16));
   scene.run(kKnobs, kernels_for<kKnobs, Op::kGemm, ActivationType::kBf16, OutputType::kFp32>());
-  EXPECT_TRUE(scene.conformance().ok) << scene.conformance().first_failure;
+  EXPECT_EQ(scene.why_wrong(), "");
 }
 
 constexpr GemmKnobs kSmall{.tokens = 16};
@@ -219,7 +215,7 @@ TEST(GemmKnobs, Baseline) {
 TEST(GemmKnobs, LeaveTheBitsAlone) {
   const Problem problem =
       make_problem(kRagged, 70, 144, Op::kDual, Activations::kNvfp4, Output::kFp32);
-  KernelScene scene(problem, {.family = InputFamily::kNatural});
+  KernelScene scene(problem, {}, InputFamily::kNatural);
   constexpr OutputType kFp32 = OutputType::kFp32;
   const auto bytes_of = [&]<GemmKnobs kKnobs>() {
     scene.run(kKnobs, kernels_for<kKnobs, Op::kDual, kNvfp4, kFp32>());

@@ -10,7 +10,6 @@
 #include "nvfp4/e2m1.hpp"
 #include "nvfp4/e4m3.hpp"
 #include "nvfp4/half.hpp"
-#include "thresher/error.hpp"
 
 namespace thresher::gpu::sm90 {
 namespace {
@@ -28,40 +27,49 @@ GroupInputs full_inputs(Shape shape, Op op) {
   return make_inputs(problem, InputFamily::kFull, 7).groups.front();
 }
 
-constexpr hw::Operand kOperands[] = {hw::Operand::kFp16, hw::Operand::kBf16};
+// Weights as an engine is given them.
+WeightMatrices matrices_of(const GroupInputs& inputs, Op op, Activations activations) {
+  return {.op = op, .b = inputs.b.view(), .up = inputs.b_up.view(), .activations = activations};
+}
+
+std::vector<std::uint8_t> packed(const WeightMatrices& matrices) {
+  std::vector<std::uint8_t> bytes(tiles_for(matrices).bytes());
+  pack_weights(matrices, bytes);
+  return bytes;
+}
 
 TEST(WeightTiles, UnpackToTheVeryBytes) {
   for (const Shape shape : kShapes) {
-    const GroupInputs inputs = full_inputs(shape, Op::kGemm);
-    std::vector<std::uint8_t> packed(
-        WeightTiles{.op = Op::kGemm, .n = shape.n, .k_elements = shape.k}.bytes());
-    for (const hw::Operand operand : kOperands) {
-      const WeightTiles tiles = pack_weights(inputs.b.view(), operand, packed);
-      const Nvfp4Matrix unpacked = unpack_weights(tiles, packed);
-      EXPECT_EQ(unpacked.codes, inputs.b.codes) << shape.n << " x " << shape.k;
-      EXPECT_EQ(unpacked.scales, inputs.b.scales) << shape.n << " x " << shape.k;
-      EXPECT_EQ(unpacked.rows, shape.n);
-      EXPECT_EQ(unpacked.k_elements, shape.k);
+    for (const Op op : {Op::kGemm, Op::kDual}) {
+      const GroupInputs inputs = full_inputs(shape, op);
+      for (const Activations activations : {Activations::kNvfp4, Activations::kBf16}) {
+        const WeightMatrices matrices = matrices_of(inputs, op, activations);
+        const WeightTiles tiles = tiles_for(matrices);
+        EXPECT_EQ(tiles.operand,
+                  activations == Activations::kBf16 ? hw::Operand::kBf16 : hw::Operand::kFp16);
+        SCOPED_TRACE(::testing::Message() << shape.n << " x " << shape.k << " " << to_string(op));
+        const Nvfp4Matrix unpacked = unpack_weights(tiles, packed(matrices));
+        EXPECT_EQ(unpacked.codes, inputs.b.codes);
+        EXPECT_EQ(unpacked.scales, inputs.b.scales);
+        EXPECT_EQ(unpacked.rows, shape.n);
+        EXPECT_EQ(unpacked.k_elements, shape.k);
+        if (op == Op::kGemm) continue;
+        const Nvfp4Matrix up = unpack_weights(tiles, packed(matrices), 1);
+        EXPECT_EQ(up.codes, inputs.b_up.codes);
+        EXPECT_EQ(up.scales, inputs.b_up.scales);
+      }
     }
   }
 }
 
-TEST(WeightTiles, UnpackDualToTheVeryBytes) {
-  for (const Shape shape : kShapes) {
-    const GroupInputs inputs = full_inputs(shape, Op::kDual);
-    std::vector<std::uint8_t> packed(
-        WeightTiles{.op = Op::kDual, .n = shape.n, .k_elements = shape.k}.bytes());
-    for (const hw::Operand operand : kOperands) {
-      const WeightTiles tiles =
-          pack_dual_weights(inputs.b.view(), inputs.b_up.view(), operand, packed);
-      const Nvfp4Matrix gate = unpack_weights(tiles, packed);
-      const Nvfp4Matrix up = unpack_up_weights(tiles, packed);
-      EXPECT_EQ(gate.codes, inputs.b.codes) << shape.n << " x " << shape.k;
-      EXPECT_EQ(gate.scales, inputs.b.scales) << shape.n << " x " << shape.k;
-      EXPECT_EQ(up.codes, inputs.b_up.codes) << shape.n << " x " << shape.k;
-      EXPECT_EQ(up.scales, inputs.b_up.scales) << shape.n << " x " << shape.k;
-    }
-  }
+// fp16 and NVFP4 activations are multiplied in the same type, bf16 in another.
+TEST(WeightTiles, AreOneCopyForFp16AndNvfp4) {
+  const GroupInputs inputs = full_inputs({129, 80}, Op::kGemm);
+  const auto bytes_for = [&](Activations activations) {
+    return packed(matrices_of(inputs, Op::kGemm, activations));
+  };
+  EXPECT_EQ(bytes_for(Activations::kNvfp4), bytes_for(Activations::kFp16));
+  EXPECT_NE(bytes_for(Activations::kNvfp4), bytes_for(Activations::kBf16));
 }
 
 // Nine per sixteen of a byte where nothing is padded, and the scales' signs.
@@ -77,33 +85,14 @@ TEST(WeightTiles, TakeSoManyBytes) {
 
 // So many tiles that several threads pack them, where there are several.
 TEST(WeightTiles, OfManyTilesUnpackToTheVeryBytes) {
-  const Problem problem{
-      .name = "large", .op = Op::kDual, .groups = {{.m = 1, .n = 1100, .k = 4160}}};
-  const Inputs inputs = make_inputs(problem, InputFamily::kFull, 3);
-  const GroupInputs& group = inputs.groups[0];
-  const WeightTiles tiles{.op = Op::kDual, .n = 1100, .k_elements = 4160};
+  const GroupInputs inputs = full_inputs({1100, 4160}, Op::kDual);
+  const WeightMatrices matrices = matrices_of(inputs, Op::kDual, Activations::kNvfp4);
+  const WeightTiles tiles = tiles_for(matrices);
   ASSERT_GE(tiles.row_tile_count() * tiles.k_tile_count(), 1024);
-  std::vector<std::uint8_t> packed(tiles.bytes());
-  pack_dual_weights(group.b.view(), group.b_up.view(), hw::Operand::kFp16, packed);
-  EXPECT_EQ(unpack_weights(tiles, packed).codes, group.b.codes);
-  EXPECT_EQ(unpack_up_weights(tiles, packed).codes, group.b_up.codes);
-  EXPECT_EQ(unpack_up_weights(tiles, packed).scales, group.b_up.scales);
-}
-
-TEST(WeightTiles, RefuseWhatIsNoMatrix) {
-  const GroupInputs inputs = full_inputs({8, 16}, Op::kDual);
-  std::vector<std::uint8_t> packed(4608 + 64);
-  Nvfp4Matrix bad = inputs.b;
-  bad.scales[0] = 0x7f;
-  EXPECT_THROW(pack_weights(bad.view(), hw::Operand::kFp16, packed), Error);
-  Nvfp4Matrix shorter = inputs.b_up;
-  shorter.rows = 7;
-  try {
-    pack_dual_weights(inputs.b.view(), shorter.view(), hw::Operand::kFp16, packed);
-    FAIL() << "accepted";
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "gate weights are 8 x 16 but up weights are 7 x 16");
-  }
+  const std::vector<std::uint8_t> bytes = packed(matrices);
+  EXPECT_EQ(unpack_weights(tiles, bytes).codes, inputs.b.codes);
+  EXPECT_EQ(unpack_weights(tiles, bytes, 1).codes, inputs.b_up.codes);
+  EXPECT_EQ(unpack_weights(tiles, bytes, 1).scales, inputs.b_up.scales);
 }
 
 // A fragment whose eight values are all `code`, under `scale` in both rows, as it is packed.
@@ -111,12 +100,13 @@ PackedFragment fragment_of(std::uint8_t code, std::uint8_t scale, hw::Operand op
   Nvfp4Matrix matrix{.rows = kTileRows, .k_elements = kTileK};
   matrix.codes.assign(kTileRows * kTileK / 2, static_cast<std::uint8_t>(code | code << 4));
   matrix.scales.assign(kTileRows * kTileK / kStepK, scale);
-  std::vector<std::uint8_t> packed(kTileBytes + kTileSignBytes);
-  pack_weights(matrix.view(), operand, packed);
+  const bool is_bf16 = operand == hw::Operand::kBf16;
+  const std::vector<std::uint8_t> bytes = packed(
+      {.b = matrix.view(), .activations = is_bf16 ? Activations::kBf16 : Activations::kNvfp4});
   const PackedPlace place(0, 0);
   PackedFragment fragment;
-  std::memcpy(&fragment.codes, packed.data() + place.codes, sizeof fragment.codes);
-  std::memcpy(&fragment.scales, packed.data() + place.scales, sizeof fragment.scales);
+  std::memcpy(&fragment.codes, bytes.data() + place.codes, sizeof fragment.codes);
+  std::memcpy(&fragment.scales, bytes.data() + place.scales, sizeof fragment.scales);
   return fragment;
 }
 

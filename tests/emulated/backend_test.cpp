@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is the emulator's own: which problems it has kernels for, how it chooses among them, and
+// that it has no speed. What it shares with other devices is tested in tests/engine.
+#include "emulated/backend.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "backend/device.hpp"
+#include "gemm/suite.hpp"
+#include "nvfp4/error_message.hpp"
+#include "nvfp4/half.hpp"
+#include "support/scene.hpp"
+
+namespace thresher::emulated::testing {
+namespace {
+
+using nvfp4::error_message;
+using thresher::testing::make_problem;
+using thresher::testing::Scene;
+
+Engine emulator(std::uint64_t seed = 1) {
+  return Engine({.device = "emulator", .emulator_seed = seed});
+}
+
+std::string why_not(const Problem& problem, const char* variant) {
+  const Support support = emulator().supports(problem, variant);
+  EXPECT_EQ(support.ok, support.why_not.empty());
+  return support.why_not;
+}
+
+TEST(EmulatedBackend, VariantsAreNamedTheDefaultFirst) {
+  const std::vector<std::string> variants = emulator().variants();
+  ASSERT_GT(variants.size(), 1u);
+  EXPECT_EQ(variants.front(), "gpu_sm90");
+}
+
+TEST(EmulatedBackend, SaysForWhichTypesItHasNoKernel) {
+  const auto problem = [](Activations activations, Output output) {
+    return make_problem({4}, 64, 64, Op::kGemm, activations, output);
+  };
+  constexpr const char* kVariant = "gpu_sm90:stages=2";
+  EXPECT_EQ(why_not(problem(Activations::kNvfp4, Output::kFp16), kVariant), "");
+  EXPECT_EQ(why_not(problem(Activations::kFp16, Output::kFp16), kVariant), "");
+  EXPECT_EQ(why_not(problem(Activations::kNvfp4, Output::kBf16), kVariant),
+            "the emulator has no kernel for bf16 output of this variant; use the default variant");
+  EXPECT_EQ(
+      why_not(problem(Activations::kBf16, Output::kFp16), kVariant),
+      "the emulator has no kernel for bf16 activations of this variant; use the default variant");
+  EXPECT_EQ(why_not(problem(Activations::kBf16, Output::kFp32), kVariant),
+            "the emulator has no kernel for bf16 activations and fp32 output of this variant; use "
+            "the default variant");
+  EXPECT_EQ(why_not(problem(Activations::kBf16, Output::kFp32), "gpu_sm90"), "");
+}
+
+TEST(EmulatedBackend, SaysForWhichVariantsItHasNoKernel) {
+  const Problem problem = make_problem({4}, 64, 64, Op::kGemm, Activations::kNvfp4, Output::kFp32);
+  EXPECT_EQ(why_not(problem, "gpu_sm90:tokens=40"),
+            "the emulator has no kernel for this variant; use one that 'thresher variants' names");
+  // Launches choose no kernel: any combination with them is there.
+  EXPECT_EQ(why_not(problem, "gpu_sm90:launches=streams,graph=on"), "");
+}
+
+TEST(EmulatedBackend, SaysWhatTheDeviceWouldSay) {
+  const Problem problem = make_problem({4}, 64, 64);
+  EXPECT_EQ(why_not(problem, "gpu_sm90:tokens=256,stages=8"),
+            "a block would need 300192 bytes of shared memory and may have 232448");
+  EXPECT_THROW(emulator().supports(problem, "gpu_sm90:tokens=7"), Error);
+  EXPECT_THROW(emulator().supports(problem, "cpu_portable"), Error);
+  EXPECT_THROW(emulator().supports(make_problem({4}, 64, 40), "gpu_sm90"), Error);
+}
+
+TEST(EmulatedBackend, RefusesToPlanWhatItDoesNotSupport) {
+  EXPECT_EQ(error_message([] { emulator().plan(make_problem({4}, 64, 64), "gpu_sm90:tokens=40"); }),
+            "variant 'gpu_sm90:tokens=40' cannot run problem 'scene': the emulator has no kernel "
+            "for this variant; use one that 'thresher variants' names");
+}
+
+// Tiles of few tokens for few, and kernels for every type and shape.
+TEST(EmulatedBackend, ChoosesWhatItHasKernelsFor) {
+  const Engine engine = emulator();
+  EXPECT_EQ(engine.plan(make_problem({16, 16}, 64, 64)).variant(), "gpu_sm90:tokens=16,stages=6");
+  EXPECT_EQ(engine.plan(make_problem({16, 17}, 64, 64)).variant(), "gpu_sm90");
+  for (const char* suite : {"seeds", "dual", "decode", "experts", "edges"}) {
+    for (const Problem& problem : load_suite(suite).problems) {
+      EXPECT_EQ(error_message([&] { engine.plan(problem); }), "no error") << problem.name;
+    }
+  }
+}
+
+TEST(EmulatedBackend, CountsLaunchesAsTheyComeWhateverTheVariantSays) {
+  const Plan plan =
+      emulator().plan(make_problem({4, 4}, 64, 64), "gpu_sm90:launches=streams,graph=on");
+  EXPECT_EQ(plan.kernel_launch_count(), 3);
+  EXPECT_EQ(plan.graph_launch_count(), 0);
+  EXPECT_TRUE(plan.kernels().empty());
+}
+
+TEST(EmulatedBackend, HasNoSpeed) {
+  EXPECT_EQ(error_message([] { emulator().state().measure_ceilings(0.1); }),
+            "the emulator has no speed: measure on a GPU or on the CPU");
+}
+
+// As the kernels on a GPU: nobody looks, and the row's results are NaN.
+TEST(EmulatedBackend, NanScaleOfActivationsMakesNans) {
+  const Engine engine = emulator();
+  Scene scene(engine, make_problem({2}, 8, 64, Op::kGemm, Activations::kNvfp4, Output::kFp16));
+  std::vector<std::uint8_t> scales(scene.inputs().groups[0].a.scales);
+  scales[5] = 0x7f;  // of the second row
+  scene.groups()[0].rows.a_scales = scales.data();
+  scene.run(engine, "gpu_sm90");
+  std::uint16_t c[2][8];
+  ASSERT_EQ(scene.output_bytes().size(), sizeof c);
+  std::memcpy(c, scene.output_bytes().data(), sizeof c);
+  for (int column = 0; column < 8; ++column) {
+    EXPECT_FALSE(std::isnan(nvfp4::fp16_to_float(c[0][column])));
+    EXPECT_TRUE(std::isnan(nvfp4::fp16_to_float(c[1][column])));
+  }
+}
+
+}  // namespace
+}  // namespace thresher::emulated::testing
