@@ -81,7 +81,7 @@ namespace {
 using testing::make_problem;
 using testing::Scene;
 
-constexpr std::uint64_t kSeed = 20260404;
+constexpr std::uint64_t kAllocationSeed = 20260404;
 
 template <class Call>
 int allocations_during(const Call& call) {
@@ -119,7 +119,7 @@ TEST_F(Allocation, NeverHappensInRun) {
     for (const Activations activations :
          {Activations::kNvfp4, Activations::kFp16, Activations::kBf16}) {
       const Problem problem = make_problem({5, 0, 70}, 50, 208, op, activations);
-      Scene scene(engine, problem, InputFamily::kNatural, kSeed);
+      Scene scene(engine, problem, InputFamily::kNatural, kAllocationSeed);
       for (const std::string& variant : engine.variants()) {
         if (!engine.supports(problem, variant).ok) continue;
         const Plan plan = engine.plan(problem, variant);

@@ -27,9 +27,9 @@ using testing::OwnedEngine;
 using testing::OwnedPlan;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
+constexpr bool kCApiErrorsSanitized = true;
 #else
-constexpr bool kSanitized = false;
+constexpr bool kCApiErrorsSanitized = false;
 #endif
 
 // Everything valid; each test spoils one argument. `expect` sees status and message.
@@ -321,7 +321,7 @@ TEST_F(CApiErrors, WorkspaceOfAnotherPlan) {
 }
 
 TEST_F(CApiErrors, NoMemoryForAWorkspace) {
-  if (kSanitized) GTEST_SKIP() << "the sanitizers' allocators abort instead of returning null";
+  if (kCApiErrorsSanitized) GTEST_SKIP() << "the sanitizers' allocators abort instead of returning null";
   // More than an address space holds.
   const std::vector<thresher_group> groups(64, {.m = 65536, .n = 16, .k = kExtentMax});
   problem_ = {.activations = THRESHER_A_BF16, .groups = groups.data(), .group_count = 64};
@@ -336,7 +336,7 @@ TEST_F(CApiErrors, NoMemoryForAWorkspace) {
 
 // std::bad_alloc, from a vector of floats that a child process has no address space for.
 TEST_F(CApiErrors, NoMemoryForAVector) {
-  if (kSanitized) GTEST_SKIP() << "the sanitizers' allocators abort instead of throwing";
+  if (kCApiErrorsSanitized) GTEST_SKIP() << "the sanitizers' allocators abort instead of throwing";
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   const auto dequantize_too_much = [] {
     const Memory memory(1024, 65536);

@@ -34,7 +34,7 @@ using testing::OwnedWorkspace;
 using testing::Scene;
 using Bytes = std::vector<std::uint8_t>;
 
-constexpr std::uint64_t kSeed = 20260406;
+constexpr std::uint64_t kCApiSeed = 20260406;
 
 template <class Handle, class Create>
 Handle* created(const Create& create) {
@@ -139,7 +139,7 @@ TEST_P(CApiTest, ComputesWhatCppComputes) {
          {Activations::kNvfp4, Activations::kFp16, Activations::kBf16}) {
       for (const Output output : {Output::kFp16, Output::kBf16, Output::kFp32}) {
         const Problem problem = make_problem({5, 0, 3}, 33, 80, op, activations, output);
-        Scene scene(engine(), problem, InputFamily::kNatural, kSeed,
+        Scene scene(engine(), problem, InputFamily::kNatural, kCApiSeed,
                     {.together = output == Output::kBf16});
         scene.run(engine());
         const Bytes expected = scene.output_bytes();
@@ -157,8 +157,8 @@ TEST_P(CApiTest, ComputesWhatCppComputes) {
 
 TEST_P(CApiTest, QueuesCalls) {
   const Problem problem = make_problem({5, 0, 3}, 33, 144);
-  Scene scene(engine(), problem, InputFamily::kExact, kSeed, {.together = true});
-  Scene other(engine(), problem, InputFamily::kExact, kSeed, {.together = true});
+  Scene scene(engine(), problem, InputFamily::kExact, kCApiSeed, {.together = true});
+  Scene other(engine(), problem, InputFamily::kExact, kCApiSeed, {.together = true});
   Twin twin_of(twin(), problem);
   twin_of.take(scene);
   twin_of.plan();
@@ -237,7 +237,7 @@ TEST_P(CApiTest, TellsOfAPlan) {
 
 TEST_P(CApiTest, UnpacksWhatWasPacked) {
   const Problem problem = make_problem({1}, 21, 80, Op::kDual);
-  const GroupInputs inputs = make_inputs(problem, InputFamily::kFull, kSeed).groups[0];
+  const GroupInputs inputs = make_inputs(problem, InputFamily::kFull, kCApiSeed).groups[0];
   const thresher_weight_matrices matrices{
       .op = THRESHER_DUAL, .b = c_view(inputs.b), .up = c_view(inputs.b_up)};
   const OwnedWeights weights(created<thresher_weights>(

@@ -19,7 +19,7 @@ using testing::make_problem;
 using testing::OnDevice;
 using testing::Scene;
 
-constexpr std::uint64_t kSeed = 20260407;
+constexpr std::uint64_t kCallsSeed = 20260407;
 
 class CallsTest : public OnDevice {
  protected:
@@ -35,8 +35,8 @@ TEST_P(CallsTest, RowsOfAllGroupsGiveTheSameBits) {
     for (const Activations activations :
          {Activations::kNvfp4, Activations::kFp16, Activations::kBf16}) {
       const Problem problem = make_problem({3, 0, 18, 1}, 40, 80, op, activations);
-      Scene apart(engine(), problem, InputFamily::kNatural, kSeed);
-      Scene together(engine(), problem, InputFamily::kNatural, kSeed, {.together = true});
+      Scene apart(engine(), problem, InputFamily::kNatural, kCallsSeed);
+      Scene together(engine(), problem, InputFamily::kNatural, kCallsSeed, {.together = true});
       apart.run(engine());
       together.run(engine());
       SCOPED_TRACE(::testing::Message() << to_string(op) << ", " << to_string(activations));
@@ -50,7 +50,7 @@ TEST_P(CallsTest, RowsOfAllGroupsGiveTheSameBits) {
 TEST_P(CallsTest, RowsOfAllGroupsMayLieClose) {
   for (const Output output : {Output::kFp16, Output::kFp32}) {
     const Problem problem = make_problem({3, 0, 5}, 40, 80, Op::kGemm, Activations::kNvfp4, output);
-    Scene scene(engine(), problem, InputFamily::kExact, kSeed,
+    Scene scene(engine(), problem, InputFamily::kExact, kCallsSeed,
                 {.together = true, .stride_padding = 0});
     scene.rows().c_stride_elements = 0;  // means n
     scene.run(engine());
@@ -60,7 +60,7 @@ TEST_P(CallsTest, RowsOfAllGroupsMayLieClose) {
 
 TEST_P(CallsTest, AreQueuedAsOftenAsOneLikes) {
   for (const bool together : {false, true}) {
-    Scene scene(engine(), make_problem({3, 0, 18}, 40, 80), InputFamily::kExact, kSeed,
+    Scene scene(engine(), make_problem({3, 0, 18}, 40, 80), InputFamily::kExact, kCallsSeed,
                 {.together = together});
     const Plan plan = engine().plan(scene.problem());
     const Workspace workspace = engine().workspace(plan);
@@ -93,8 +93,8 @@ TEST_P(CallsTest, NeedNothingOfTheCallerButMemory) {
 TEST_P(CallsTest, GoToOtherRows) {
   for (const Activations activations : {Activations::kNvfp4, Activations::kBf16}) {
     const Problem problem = make_problem({3, 0, 18}, 40, 80, Op::kGemm, activations);
-    Scene bound(engine(), problem, InputFamily::kExact, kSeed, {.together = true});
-    Scene other(engine(), problem, InputFamily::kExact, kSeed + 1,
+    Scene bound(engine(), problem, InputFamily::kExact, kCallsSeed, {.together = true});
+    Scene other(engine(), problem, InputFamily::kExact, kCallsSeed + 1,
                 {.together = true, .stride_padding = 5});
     const Plan plan = engine().plan(problem);
     const Workspace workspace = engine().workspace(plan);
@@ -114,7 +114,7 @@ TEST_P(CallsTest, GoToOtherRows) {
 }
 
 TEST_P(CallsTest, LookAtOtherRows) {
-  Scene scene(engine(), make_problem({3, 0, 5}, 40, 80), InputFamily::kExact, kSeed,
+  Scene scene(engine(), make_problem({3, 0, 5}, 40, 80), InputFamily::kExact, kCallsSeed,
               {.together = true});
   const Plan plan = engine().plan(scene.problem());
   const Workspace workspace = engine().workspace(plan);
@@ -145,7 +145,7 @@ TEST_P(CallsTest, OfRowsApartGoNowhereElse) {
 
 TEST_P(CallsTest, OfNoTokensDoNothing) {
   for (const bool together : {false, true}) {
-    Scene scene(engine(), make_problem({0, 0}, 40, 80), InputFamily::kExact, kSeed,
+    Scene scene(engine(), make_problem({0, 0}, 40, 80), InputFamily::kExact, kCallsSeed,
                 {.together = together});
     scene.run(engine());
     EXPECT_EQ(scene.why_wrong(), "");
@@ -175,7 +175,7 @@ TEST_P(CallsTest, CountsMayStandInDeviceMemory) {
       {3, 0, 17}, {0, 24, 0}, {0, 0, 0}, {8, 8, 8}, {1, 1, 0}};
   for (const std::vector<std::int64_t>& m : distributions) {
     for (const bool together : {false, true}) {
-      Scene scene(engine(), make_problem(m, 40, 80), InputFamily::kExact, kSeed,
+      Scene scene(engine(), make_problem(m, 40, 80), InputFamily::kExact, kCallsSeed,
                   {.together = together});
       Operands operands = scene.counted_operands();
       // A limit of 0 is the plan's; it may be lower than that.

@@ -18,7 +18,7 @@ using testing::make_problem;
 using testing::Scene;
 using Bytes = std::vector<std::uint8_t>;
 
-constexpr std::uint64_t kSeed = 20260403;
+constexpr std::uint64_t kConcurrencySeed = 20260403;
 constexpr std::size_t kCallerCount = 6;
 constexpr int kRepeatCount = 5;
 
@@ -49,15 +49,15 @@ TEST(Concurrency, CallersPackPlanAndRunOnOneEngine) {
   std::vector<std::vector<Bytes>> results(kCallerCount);
   on_callers([&](std::size_t caller) {
     for (int repeat = 0; repeat < kRepeatCount; ++repeat) {
-      Scene scene(engine, problem_of(caller), InputFamily::kNatural, kSeed + caller);
+      Scene scene(engine, problem_of(caller), InputFamily::kNatural, kConcurrencySeed + caller);
       scene.run(engine, variant);
       results[caller].push_back(scene.output_bytes());
     }
   });
   for (std::size_t caller = 0; caller < kCallerCount; ++caller) {
-    const Bytes expected = alone(problem_of(caller), kSeed + caller, variant);
+    const Bytes expected = alone(problem_of(caller), kConcurrencySeed + caller, variant);
     for (const Bytes& result : results[caller]) {
-      EXPECT_EQ(result, expected) << "caller " << caller << ", seed " << kSeed + caller;
+      EXPECT_EQ(result, expected) << "caller " << caller << ", seed " << kConcurrencySeed + caller;
     }
   }
 }
@@ -67,13 +67,13 @@ TEST(Concurrency, CallersPackPlanAndRunOnOneEngine) {
 TEST(Concurrency, CallersShareAPlanAndWeights) {
   const Engine engine({.thread_count = 4});
   const Problem problem = make_problem({9, 0, 37, 1}, 70, 208);
-  Scene owner(engine, problem, InputFamily::kNatural, kSeed);
+  Scene owner(engine, problem, InputFamily::kNatural, kConcurrencySeed);
   for (const std::string& variant : engine.variants()) {
     if (!engine.supports(problem, variant).ok) continue;
     const Plan plan = engine.plan(problem, variant);
     std::vector<Bytes> results(kCallerCount);
     on_callers([&](std::size_t caller) {
-      Scene scene(engine, problem, InputFamily::kNatural, kSeed);
+      Scene scene(engine, problem, InputFamily::kNatural, kConcurrencySeed);
       for (std::size_t g = 0; g < problem.groups.size(); ++g) {
         scene.groups()[g].weights = owner.groups()[g].weights;
       }
@@ -85,7 +85,7 @@ TEST(Concurrency, CallersShareAPlanAndWeights) {
       }
       results[caller] = scene.output_bytes();
     });
-    const Bytes expected = alone(problem, kSeed, variant.substr(0, variant.find(':')));
+    const Bytes expected = alone(problem, kConcurrencySeed, variant.substr(0, variant.find(':')));
     for (const Bytes& result : results) EXPECT_EQ(result, expected) << variant;
   }
 }
@@ -94,9 +94,9 @@ TEST(Concurrency, CallersShareAPlanAndWeights) {
 TEST(Concurrency, AFailedRunDoesNotBlockTheOthers) {
   const Engine engine({.thread_count = 2});
   const Problem problem = make_problem({5}, 33, 64);
-  const Bytes expected = alone(problem, kSeed, "cpu_portable");
+  const Bytes expected = alone(problem, kConcurrencySeed, "cpu_portable");
   on_callers([&](std::size_t caller) {
-    Scene scene(engine, problem, InputFamily::kNatural, kSeed);
+    Scene scene(engine, problem, InputFamily::kNatural, kConcurrencySeed);
     Bytes scales = scene.inputs().groups[0].a.scales;
     if (caller % 2 == 0) {
       scales[7] = 0x7f;
@@ -114,11 +114,11 @@ TEST(Concurrency, EnginesWorkSideBySide) {
   std::vector<Bytes> results(kCallerCount);
   on_callers([&](std::size_t caller) {
     const Engine engine({.thread_count = 1 + static_cast<int>(caller % 3)});
-    Scene scene(engine, problem, InputFamily::kNatural, kSeed);
+    Scene scene(engine, problem, InputFamily::kNatural, kConcurrencySeed);
     scene.run(engine, "cpu_portable");
     results[caller] = scene.output_bytes();
   });
-  const Bytes expected = alone(problem, kSeed, "cpu_portable");
+  const Bytes expected = alone(problem, kConcurrencySeed, "cpu_portable");
   for (const Bytes& result : results) EXPECT_EQ(result, expected);
 }
 

@@ -22,7 +22,7 @@ using testing::OnDevice;
 using testing::Scene;
 using testing::SceneLayout;
 
-constexpr std::uint64_t kSeed = 20260405;
+constexpr std::uint64_t kOperandsSeed = 20260405;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // A problem with its operands, to be spoilt one by one.
@@ -30,7 +30,7 @@ class Prepared {
  public:
   Prepared(const Engine& engine, const Problem& problem, SceneLayout layout = {})
       : engine_(engine),
-        scene_(engine, problem, InputFamily::kNatural, kSeed, layout),
+        scene_(engine, problem, InputFamily::kNatural, kOperandsSeed, layout),
         plan_(engine.plan(problem)) {}
 
   GroupOperands& operator[](std::size_t group) { return scene_.groups()[group]; }
@@ -369,7 +369,7 @@ TEST(CpuOperands, WithANanScale) {
   const Problem problem = make_problem({3, 0, 45}, 33, 80);
   for (const std::string& variant : engine.variants()) {
     if (!engine.supports(problem, variant).ok) continue;
-    Scene scene(engine, problem, InputFamily::kNatural, kSeed);
+    Scene scene(engine, problem, InputFamily::kNatural, kOperandsSeed);
     std::vector<std::uint8_t> scales = scene.inputs().groups[2].a.scales;
     scales[44 * 5 + 4] = 0xff;  // the last one: the tail of k in the last row
     scene.groups()[2].rows.a_scales = scales.data();

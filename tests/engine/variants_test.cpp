@@ -15,20 +15,20 @@ namespace {
 using testing::make_problem;
 using testing::Scene;
 
-constexpr std::uint64_t kSeed = 20260401;
+constexpr std::uint64_t kVariantsSeed = 20260401;
 
 // False where the variant says that it cannot run the problem.
 bool expect_contract(const Engine& engine, const std::string& variant, const Problem& problem,
                      InputFamily family) {
   if (!engine.supports(problem, variant).ok) return false;
-  Scene scene(engine, problem, family, kSeed);
+  Scene scene(engine, problem, family, kVariantsSeed);
   scene.run(engine, variant);
   const Conformance result = scene.conformance();
   EXPECT_TRUE(result.ok) << variant << " on " << problem.name << ", family " << to_string(family)
                          << ": " << result.first_failure
                          << "\nrepeat: thresher verify --suite edges"
                          << " --problem " << problem.name << " --variant " << variant
-                         << " --family " << to_string(family) << " --seed " << kSeed;
+                         << " --family " << to_string(family) << " --seed " << kVariantsSeed;
   EXPECT_TRUE(scene.guards_intact()) << variant << " on " << problem.name << " wrote out of bounds";
   return true;
 }
@@ -78,7 +78,7 @@ TEST(Variants, AgreeBitForBitAcrossBodiesTilesAndThreads) {
         const Engine engine({.thread_count = thread_count});
         for (const std::string& variant : engine.variants()) {
           if (!engine.supports(problem, variant).ok) continue;
-          Scene scene(engine, problem, InputFamily::kNatural, kSeed);
+          Scene scene(engine, problem, InputFamily::kNatural, kVariantsSeed);
           scene.run(engine, variant);
           auto& bytes = expected[variant.starts_with("cpu_amx")];
           if (bytes.empty()) bytes = scene.output_bytes();

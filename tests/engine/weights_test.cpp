@@ -16,7 +16,7 @@ namespace {
 
 using testing::make_problem;
 
-constexpr std::uint64_t kSeed = 20260402;
+constexpr std::uint64_t kWeightsSeed = 20260402;
 
 // Tails on either side: n around multiples of 16, k around multiples of 64.
 constexpr std::int64_t kColumns[] = {1, 15, 16, 17, 33, 64};
@@ -24,7 +24,7 @@ constexpr std::int64_t kElements[] = {16, 48, 64, 80, 192, 208};
 
 // All codes and all finite scales, with a global scale of its own for each matrix.
 GroupInputs draw(Op op, std::int64_t n, std::int64_t k) {
-  return make_inputs(make_problem({1}, n, k, op), InputFamily::kFull, kSeed).groups[0];
+  return make_inputs(make_problem({1}, n, k, op), InputFamily::kFull, kWeightsSeed).groups[0];
 }
 
 void expect_same(const Nvfp4Matrix& unpacked, const Nvfp4Matrix& original) {
@@ -41,7 +41,7 @@ ON_DEVICES(WeightsTest);
 TEST_P(WeightsTest, GiveBackTheVeryBytesOfGemm) {
   for (const std::int64_t n : kColumns) {
     for (const std::int64_t k : kElements) {
-      SCOPED_TRACE(::testing::Message() << "n = " << n << ", k = " << k << ", seed " << kSeed);
+      SCOPED_TRACE(::testing::Message() << "n = " << n << ", k = " << k << ", seed " << kWeightsSeed);
       const GroupInputs inputs = draw(Op::kGemm, n, k);
       const Weights weights = engine().pack({.b = inputs.b.view()});
       EXPECT_EQ(weights.op(), Op::kGemm);
@@ -55,7 +55,7 @@ TEST_P(WeightsTest, GiveBackTheVeryBytesOfGemm) {
 TEST_P(WeightsTest, GiveBackTheVeryBytesOfDual) {
   for (const std::int64_t n : kColumns) {
     for (const std::int64_t k : kElements) {
-      SCOPED_TRACE(::testing::Message() << "n = " << n << ", k = " << k << ", seed " << kSeed);
+      SCOPED_TRACE(::testing::Message() << "n = " << n << ", k = " << k << ", seed " << kWeightsSeed);
       const GroupInputs inputs = draw(Op::kDual, n, k);
       const Weights weights =
           engine().pack({.op = Op::kDual, .b = inputs.b.view(), .up = inputs.b_up.view()});

@@ -88,7 +88,7 @@ TEST(GemmShapes, GroupsOfDifferentNAndK) {
   problem.op = Op::kDual;
   constexpr GemmKnobs kTwice{.tokens = 16, .weight_rows = 256, .dual = Dual::kTwoPass};
   KernelScene dual(problem);
-  dual.run(kTwice, kernels_for<kTwice, Op::kDual, ActivationType::kCodes, OutputType::kFp32>());
+  dual.run(kTwice, kernels_for<kTwice, Op::kDual, ActivationType::kNvfp4, OutputType::kFp32>());
   EXPECT_EQ(dual.why_wrong(), "");
 }
 
