@@ -191,6 +191,26 @@ TEST_P(CallsTest, CountsMayStandInDeviceMemory) {
   }
 }
 
+// What does not fit the limit is not computed, and nothing else is touched.
+TEST_P(CallsTest, CountsBeyondTheLimitAreCut) {
+  if (is_cpu()) GTEST_SKIP() << "the CPU plans with the m of every group";
+  Scene scene(engine(), make_problem({3, 0, 5}, 40, 80));
+  scene.run(engine());
+  const std::vector<std::uint8_t> all = scene.output_bytes();
+  scene.poison();
+  const std::vector<std::uint8_t> poison = scene.output_bytes();
+  const Plan plan = engine().plan(scene.problem());
+  Operands operands = scene.counted_operands();
+  operands.counts.tokens_max = 4;
+  engine().run(plan, operands, engine().workspace(plan));
+  // Three rows of the first group, and one of the last.
+  const std::ptrdiff_t written = 4 * 40 * static_cast<std::ptrdiff_t>(sizeof(float));
+  std::vector<std::uint8_t> expected(all.begin(), all.begin() + written);
+  expected.insert(expected.end(), poison.begin() + written, poison.end());
+  EXPECT_EQ(scene.output_bytes(), expected);
+  EXPECT_TRUE(scene.guards_intact());
+}
+
 // Counts are read when a call is queued, and not when it is bound.
 TEST_P(CallsTest, CountsMayChangeBetweenCalls) {
   if (is_cpu()) GTEST_SKIP() << "the CPU plans with the m of every group";

@@ -109,6 +109,18 @@ TEST(Concurrency, AFailedRunDoesNotBlockTheOthers) {
   });
 }
 
+// The emulator has no pool: calls of one engine run side by side, each on the thread that makes it.
+TEST(Concurrency, CallersRunOnOneEmulator) {
+  const Engine engine({.device = "emulator"});
+  on_callers([&](std::size_t caller) {
+    const auto rows = static_cast<std::int64_t>(1 + caller);
+    Scene scene(engine, make_problem({rows, 0, 3}, 33 + rows, 80), InputFamily::kExact,
+                kSeed + caller);
+    scene.run(engine);
+    EXPECT_EQ(scene.why_wrong(), "") << "caller " << caller;
+  });
+}
+
 TEST(Concurrency, EnginesWorkSideBySide) {
   const Problem problem = make_problem({19, 2}, 50, 144);
   std::vector<Bytes> results(kCallerCount);
