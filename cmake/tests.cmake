@@ -48,6 +48,7 @@ foreach(name smoke engine)
   endif()
 endforeach()
 if(THRESHER_TOOLS)
+  thresher_test_folder(measure thresher_tools)
   # Matches are timed: nothing else runs beside them.
   set(test_properties PROPERTIES RUN_SERIAL TRUE)
   thresher_test_folder(referee thresher_tools)

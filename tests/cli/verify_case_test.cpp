@@ -5,11 +5,15 @@
 #include <gtest/gtest.h>
 
 #include "cli/verify_backend.hpp"
-#include "right_answer.hpp"
+#include "measure/right_answer.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::cli {
 namespace {
+
+using measure::element_address;
+using measure::GuardedOutputs;
+using measure::write_right_answer;
 
 const Runner kOneThread{"cpu_portable", "1 thread", "twins"};
 const Runner kTwoThreads{"cpu_portable", "2 threads", "twins"};

@@ -6,7 +6,7 @@
 
 #include "child.hpp"
 #include "cli/verify_report.hpp"
-#include "thresher/gpu.hpp"
+#include "thresher/engine.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -95,7 +95,7 @@ TEST(Verify, RunsTheKernelsOfTheGpuInTheEmulator) {
 }
 
 TEST(Verify, SaysWhyThereIsNoGpu) {
-  const std::string why = why_no_gpu();
+  const std::string why = why_no_device({.device = "gpu"});
   if (why.empty()) GTEST_SKIP() << "this machine has a GPU";
   for (const char* command : {"verify", "bench", "doctor"}) {
     std::vector<std::string> arguments{command, "--backend", "gpu"};

@@ -116,13 +116,15 @@ TEST_P(BackendTest, ModelsWhatItSupports) {
 
 TEST_P(BackendTest, KnowsWhichVariantsGiveTheSameBits) {
   const std::string first = row().named_variants().front();
-  EXPECT_EQ(row().twin_set(kProblem, first), row().name == "cpu" ? "integer" : "");
+  const bool on_cpu = row().name == "cpu";
+  EXPECT_EQ(row().twin_set(kProblem, first, true, false), on_cpu ? "integer" : "exact");
+  EXPECT_EQ(row().twin_set(kProblem, first, false, true), on_cpu ? "integer" : first);
   const Problem halves = make_problem({3}, 64, 128, Op::kGemm, Activations::kFp16);
-  EXPECT_EQ(row().twin_set(halves, first), "");
+  EXPECT_EQ(row().twin_set(halves, first, false, false), first);
 }
 
 TEST(CpuBackend, AmxAddsInAnotherOrder) {
-  EXPECT_EQ(backend_named("cpu").twin_set(kProblem, "cpu_amx"), "");
+  EXPECT_EQ(backend_named("cpu").twin_set(kProblem, "cpu_amx", true, false), "cpu_amx");
 }
 
 TEST(CpuBackend, NamesThePreferredInstructionsFirst) {

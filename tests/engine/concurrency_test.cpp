@@ -115,7 +115,7 @@ TEST(Concurrency, CallersRunOnOneEmulator) {
   on_callers([&](std::size_t caller) {
     const auto rows = static_cast<std::int64_t>(1 + caller);
     Scene scene(engine, make_problem({rows, 0, 3}, 33 + rows, 80), InputFamily::kExact,
-                kSeed + caller);
+                kConcurrencySeed + caller);
     scene.run(engine);
     EXPECT_EQ(scene.why_wrong(), "") << "caller " << caller;
   });

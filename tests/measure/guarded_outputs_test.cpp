@@ -47,10 +47,11 @@ TEST(GuardedOutputs, NoticeAnyByteOutside) {
     const char* where;
   };
   for (const Trespass& trespass :
-       {Trespass{0, -1, "before group 0"}, Trespass{0, -200, "before group 0"},
-        Trespass{0, 6, "behind row 0 of group 0"}, Trespass{0, 9, "behind row 0 of group 0"},
-        Trespass{0, 16, "before group 1"}, Trespass{2, -1, "before group 2"},
-        Trespass{2, 52, "after the last group"}, Trespass{2, 52 + 255, "after the last group"}}) {
+       {Trespass{0, -1, "before the first output"}, Trespass{0, -200, "before the first output"},
+        Trespass{0, 6, "between outputs"}, Trespass{0, 9, "between outputs"},
+        Trespass{0, 16, "between outputs"}, Trespass{2, -1, "between outputs"},
+        Trespass{2, 52, "behind the last output"},
+        Trespass{2, 52 + 255, "behind the last output"}}) {
     outputs.poison(7);
     bytes_of(outputs, trespass.group_index)[trespass.offset] ^= 1;
     EXPECT_NE(outputs.find_trespass().find(trespass.where), std::string::npos)

@@ -1,20 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// The match itself, with contestants that are right, wrong or lazy.
-#include "cli/bench_match.hpp"
+// The instrument itself, with entrants that are right, wrong or lazy, on the host's clock and on one
+// that times without pauses as a GPU's does.
+#include "measure/series.hpp"
 
 #include <gtest/gtest.h>
+
+#include <deque>
 
 #include "measure/right_answer.hpp"
 
 namespace thresher::measure {
 namespace {
 
-class MatchTest : public ::testing::Test {
+class SeriesTest : public ::testing::Test {
  protected:
-  Contestant contestant(const std::string& name, std::function<void()> run,
-                        GuardedOutputs& outputs) {
-    return {.name = name, .problem = problem_, .run = std::move(run), .outputs = &outputs};
+  Entrant entrant(const std::string& name, std::function<void()> run, GuardedOutputs& outputs) {
+    return {.name = name,
+            .problem = problem_,
+            .enqueue = [run = std::move(run)](std::size_t) { run(); },
+            .poison = [&outputs](std::size_t, std::uint64_t seed) { outputs.poison(seed); },
+            .fetch = [&outputs](std::size_t) { return outputs.views(); },
+            .find_trespass = [&outputs] { return outputs.find_trespass(); }};
   }
+
+  std::vector<Timing> play(const std::vector<Entrant>& entrants) {
+    const std::unique_ptr<Clock> clock = make_clock(Engine({.thread_count = 1}), {});
+    return play_series(*clock, entrants, inputs_, {.seconds = 0.001, .seed = 3});
+  }
+
+  void answer(const GuardedOutputs& outputs) { write_right_answer(problem_, inputs_, outputs); }
 
   const Problem problem_{.name = "tiny", .groups = {{.m = 2, .n = 5, .k = 16}}};
   const Inputs inputs_ = make_inputs(problem_, InputFamily::kNatural, 5);
@@ -22,16 +36,12 @@ class MatchTest : public ::testing::Test {
   GuardedOutputs second_{problem_, {}};
 };
 
-TEST_F(MatchTest, EveryContestantPlaysEveryRound) {
+TEST_F(SeriesTest, EveryEntrantPlaysEveryRound) {
   int first_calls = 0;
   int second_calls = 0;
-  const std::vector<Timing> timings = play_match(
-      {contestant(
-           "first", [&] { ++first_calls, write_right_answer(problem_, inputs_, first_); }, first_),
-       contestant(
-           "second", [&] { ++second_calls, write_right_answer(problem_, inputs_, second_); },
-           second_)},
-      inputs_, {.seconds = 0.001, .seed = 3});
+  const std::vector<Timing> timings =
+      play({entrant("first", [&] { ++first_calls, answer(first_); }, first_),
+            entrant("second", [&] { ++second_calls, answer(second_); }, second_)});
   ASSERT_EQ(timings.size(), 2u);
   EXPECT_EQ(timings[0].name, "first");
   EXPECT_GE(timings[0].sample_count, 6);
@@ -43,31 +53,76 @@ TEST_F(MatchTest, EveryContestantPlaysEveryRound) {
 }
 
 // Outputs are poisoned before every timed call, so an answer left over from an earlier one is none.
-TEST_F(MatchTest, CatchesWhoStopsWorking) {
+TEST_F(SeriesTest, CatchesWhoStopsWorking) {
   int calls = 0;
-  const std::vector<Timing> timings =
-      play_match({contestant(
-                     "lazy",
-                     [&] {
-                       if (++calls < 5) write_right_answer(problem_, inputs_, first_);
-                     },
-                     first_)},
-                 inputs_, {.seconds = 0.001, .seed = 3});
+  const std::vector<Timing> timings = play({entrant(
+      "lazy",
+      [&] {
+        if (++calls < 5) answer(first_);
+      },
+      first_)});
   EXPECT_NE(timings[0].first_failure, "");
   EXPECT_GT(timings[0].max_error_over_bound, 1);
 }
 
-TEST_F(MatchTest, CatchesWritesOutside) {
+TEST_F(SeriesTest, CatchesWritesOutside) {
+  const std::vector<Timing> timings = play({entrant(
+      "careless",
+      [&] {
+        answer(first_);
+        element_address(problem_, first_, 0, 1, 5)[0] ^= 1;
+      },
+      first_)});
+  EXPECT_NE(timings[0].first_failure.find("behind the last output"), std::string::npos)
+      << timings[0].first_failure;
+}
+
+// Times are numbers that it was given; it writes down in which order it was asked.
+class ScriptedClock : public Clock {
+ public:
+  bool checks_every_sample() const override { return false; }
+  double settling_seconds() const override { return 0; }
+  std::string description() const override { return "scripted"; }
+  void get_ready(const std::vector<Entrant>& entrants) override { entrants_ = &entrants; }
+  void queue(const std::vector<std::size_t>& order) override {
+    queued_.push_back(order);
+    queued_max_ = std::max(queued_max_, queued_.size());
+  }
+  std::vector<double> collect_us() override {
+    std::vector<double> us;
+    for (const std::size_t index : queued_.front()) us.push_back(index == 0 ? 10 : 20);
+    queued_.pop_front();
+    return us;
+  }
+  std::size_t run_untimed(std::size_t entrant) override {
+    (*entrants_)[entrant].enqueue(0);
+    ++check_count_;
+    return 0;
+  }
+
+  std::size_t queued_max_ = 0;
+  int check_count_ = 0;
+  std::deque<std::vector<std::size_t>> queued_;
+
+ private:
+  const std::vector<Entrant>* entrants_ = nullptr;
+};
+
+// A round is queued before the one before is read, so that a device never pauses; each time goes to
+// whom it belongs, whatever the order; checks stand before and after, not between.
+TEST_F(SeriesTest, QueuesAheadAndKeepsTimesApart) {
+  ScriptedClock clock;
+  const std::vector<Entrant> entrants{entrant("first", [&] { answer(first_); }, first_),
+                                      entrant("second", [&] { answer(second_); }, second_)};
   const std::vector<Timing> timings =
-      play_match({contestant(
-                     "careless",
-                     [&] {
-                       write_right_answer(problem_, inputs_, first_);
-                       element_address(problem_, first_, 0, 1, 5)[0] ^= 1;
-                     },
-                     first_)},
-                 inputs_, {.seconds = 0.001, .seed = 3});
-  EXPECT_NE(timings[0].first_failure.find("wrote outside"), std::string::npos);
+      play_series(clock, entrants, inputs_, {.seconds = 0.001, .seed = 3});
+  EXPECT_EQ(timings[0].us.median, 10);
+  EXPECT_EQ(timings[1].us.median, 20);
+  EXPECT_GE(timings[0].sample_count, 6);
+  EXPECT_EQ(clock.queued_max_, 2u);
+  EXPECT_TRUE(clock.queued_.empty());
+  EXPECT_EQ(clock.check_count_, 4) << "two entrants, before and after";
+  EXPECT_EQ(timings[1].first_failure, "");
 }
 
 }  // namespace

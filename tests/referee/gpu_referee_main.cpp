@@ -104,7 +104,7 @@ class Trial {
   }
 
   Contestant variant(const std::string& name = "gpu_sm90") const {
-    return {.name = name, .variant = name, .backend = Backend::kGpu};
+    return {.name = name, .variant = name, .backend = "gpu"};
   }
 
   int failure_count() const { return failure_count_; }
@@ -137,7 +137,7 @@ class Trial {
 
 int run(const fs::path& program, const fs::path& root) {
   Trial trial(program, fs::absolute(root));
-  if (const std::string why = why_no_gpu(trial.options().gpu); !why.empty()) {
+  if (const std::string why = why_no_device(trial.options().gpu); !why.empty()) {
     fmt::print("skipped: {}\n", why);
     return kSkipped;
   }

@@ -136,7 +136,7 @@ TEST(Judge, BothPlayOnOneBackend) {
 }
 
 TEST(Judge, SaysWhyThereIsNoGpu) {
-  const std::string why = why_no_gpu();
+  const std::string why = why_no_device({.device = "gpu"});
   if (why.empty()) GTEST_SKIP() << "there is a GPU";
   try {
     check_contestant(variant("gpu_sm90"), tiny_suite(), quick_options());

@@ -11,16 +11,16 @@ namespace thresher::referee {
 namespace {
 
 TEST(Venue, EveryBackendHasItsOwnRowOrNone) {
-  EXPECT_EQ(venue_of(Backend::kCpu).backend, Backend::kCpu);
-  EXPECT_EQ(venue_of(Backend::kGpu).backend, Backend::kGpu);
-  EXPECT_EQ(find_venue(Backend::kEmulator), nullptr);
-  EXPECT_EQ(nvfp4::error_message([] { venue_of(Backend::kEmulator); }),
+  EXPECT_EQ(venue_of("cpu").backend, "cpu");
+  EXPECT_EQ(venue_of("gpu").backend, "gpu");
+  EXPECT_EQ(find_venue("emulator"), nullptr);
+  EXPECT_EQ(nvfp4::error_message([] { venue_of("emulator"); }),
             "nothing is judged on the emulator");
 }
 
 // An exception for one backend must not open the sandbox of another.
 TEST(Venue, TheCpuNeedsNoHoleInTheSandbox) {
-  const SandboxNeeds& needs = venue_of(Backend::kCpu).sandbox;
+  const SandboxNeeds& needs = venue_of("cpu").sandbox;
   EXPECT_EQ(needs.no_process_namespace, nullptr);
   EXPECT_EQ(needs.no_memory_limit, nullptr);
   EXPECT_EQ(needs.device_files, nullptr);
@@ -28,8 +28,8 @@ TEST(Venue, TheCpuNeedsNoHoleInTheSandbox) {
 }
 
 TEST(Venue, OnTheCpuTheClockIsTheReferees) {
-  EXPECT_EQ(venue_of(Backend::kCpu).clock, SampleClock::kReferee);
-  EXPECT_EQ(venue_of(Backend::kCpu).hold_gpu({}, "/nowhere"), nullptr);
+  EXPECT_EQ(venue_of("cpu").clock, SampleClock::kReferee);
+  EXPECT_EQ(venue_of("cpu").hold_gpu({}, "/nowhere"), nullptr);
 }
 
 }  // namespace

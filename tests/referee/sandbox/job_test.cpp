@@ -33,7 +33,7 @@ TEST(WorkOrder, KeepsWhatCudaNeeds) {
   const WorkOrder order{
       .job = {.kind = JobKind::kCuda,
               .library = "/tmp/x.cubin",
-              .backend = Backend::kGpu,
+              .backend = "gpu",
               .cuda = {.device_index = 3,
                        .kernel_folder = "/tmp/kernels",
                        .compiler_folders = {"/a", "/b"},
@@ -45,7 +45,7 @@ TEST(WorkOrder, KeepsWhatCudaNeeds) {
                                     .packed_bytes = "n * k"}}}};
   const WorkOrder read = work_order_from_text(to_text(order));
   EXPECT_EQ(read.job.kind, JobKind::kCuda);
-  EXPECT_EQ(read.job.backend, Backend::kGpu);
+  EXPECT_EQ(read.job.backend, "gpu");
   EXPECT_EQ(read.job.cuda.device_index, 3);
   EXPECT_EQ(read.job.cuda.kernel_folder, order.job.cuda.kernel_folder);
   EXPECT_EQ(read.job.cuda.compiler_folders, order.job.cuda.compiler_folders);

@@ -197,7 +197,7 @@ class GpuSandbox : public Sandbox {
                   .order = {.job = {.kind = JobKind::kCommand,
                                     .command = {"sh", "-c", script},
                                     .folder = "/",
-                                    .backend = Backend::kGpu},
+                                    .backend = "gpu"},
                             .scratch = scratch_.path()}});
   }
 };

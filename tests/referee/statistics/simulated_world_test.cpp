@@ -38,7 +38,7 @@ TEST(SimulatedMachine, HasTheOutliersItSays) {
   std::vector<double> losses = log_calls({.noise_sd = 0}, 50000);
   losses.erase(std::remove(losses.begin(), losses.end(), 0.0), losses.end());
   EXPECT_NEAR(static_cast<double>(losses.size()) / 50000, 0.02, 0.003);
-  EXPECT_NEAR(median(losses), 0.025, 0.003);
+  EXPECT_NEAR(measure::median(losses), 0.025, 0.003);
   EXPECT_GT(*std::min_element(losses.begin(), losses.end()), 0);
   EXPECT_GT(*std::max_element(losses.begin(), losses.end()), 0.15);  // a heavy tail
 }

@@ -30,8 +30,9 @@ TEST(Light, WarmCachesLeaveOnlyTheRate) {
 }
 
 TEST(Light, MeasuresOncePerProcess) {
-  const Light first(cpu_rates(1), true);
-  const Light second(cpu_rates(1), true);
+  const Engine engine({.thread_count = 1});
+  const Light first(rates_once(engine), true);
+  const Light second(rates_once(engine), true);
   EXPECT_GT(first.floor_ns(kProblem), 0);
   EXPECT_EQ(first.floor_ns(kProblem), second.floor_ns(kProblem));
 }

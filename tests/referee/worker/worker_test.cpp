@@ -5,7 +5,7 @@
 #include "referee/sandbox/child.hpp"
 #include "referee/sandbox/scratch.hpp"
 #include "referee/stage/arena.hpp"
-#include "thresher/gpu.hpp"
+#include "thresher/engine.hpp"
 
 namespace thresher::referee {
 namespace {
@@ -36,10 +36,10 @@ class WorkerTest : public ::testing::Test {
 constexpr const char* kHello = "hello 1 4096 4096 1\n";
 
 TEST_F(WorkerTest, SaysWhyThereIsNoGpu) {
-  const std::string why = why_no_gpu();
+  const std::string why = why_no_device({.device = "gpu"});
   if (why.empty()) GTEST_SKIP() << "there is a GPU";
   for (const JobKind kind : {JobKind::kVariant, JobKind::kCuda}) {
-    const std::string answer = answer_to({.kind = kind, .backend = Backend::kGpu}, {kHello});
+    const std::string answer = answer_to({.kind = kind, .backend = "gpu"}, {kHello});
     EXPECT_EQ(answer, "error " + printable(why));
   }
 }

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <limits>
 
-#include "tank/cpu_model.hpp"
 #include "tank/fake_season.hpp"
 #include "tank/scratch_folder.hpp"
 
@@ -79,40 +78,6 @@ TEST(Shark, VotesForItsBest) {
   cast_vote(ballots, rubric_by_name("round_2"));
   EXPECT_FALSE(ballots[0].vote);
   EXPECT_TRUE(ballots[1].vote);
-}
-
-TEST(MachineModel, AnEvenProblemIsBalanced) {
-  const cpu::Variant variant = cpu::default_variant(cpu::Isa::kPortable);
-  const ModelledRun run = modelled_cpu_run(even_problem(), variant, machine_with(2));
-  EXPECT_NEAR(run.balance, 1, 1e-9);
-  EXPECT_GE(run.work, 1);
-}
-
-TEST(MachineModel, GroupAfterGroupLeavesThreadsIdle) {
-  // Groups of one task each: the second thread has nothing to do while a group runs.
-  const Problem problem{.name = "p",
-                        .groups = {{4, 32, 64}, {4, 32, 64}, {4, 32, 64}, {4, 32, 64}}};
-  cpu::Variant variant = cpu::default_variant(cpu::Isa::kPortable);
-  EXPECT_NEAR(modelled_cpu_run(problem, variant, machine_with(2)).balance, 1, 1e-9);
-  variant.schedule = cpu::Schedule::kSequence;
-  EXPECT_NEAR(modelled_cpu_run(problem, variant, machine_with(2)).balance, 0.5, 1e-9);
-}
-
-TEST(MachineModel, SmallerTilesDecodeMoreOften) {
-  cpu::Variant variant = cpu::default_variant(cpu::Isa::kPortable);
-  const double large = modelled_cpu_run(even_problem(), variant, machine_with(1)).work;
-  variant.tile_rows = 4;
-  const double small = modelled_cpu_run(even_problem(), variant, machine_with(1)).work;
-  EXPECT_GT(small, large);
-}
-
-TEST(MachineModel, StreamingStoresSpareTheRead) {
-  cpu::Variant variant = cpu::default_variant(cpu::Isa::kPortable);
-  const ModelledRun plain = modelled_cpu_run(even_problem(), variant, machine_with(1));
-  variant.store = cpu::Store::kStreaming;
-  const ModelledRun streaming = modelled_cpu_run(even_problem(), variant, machine_with(1));
-  const double c_bytes = 256 * 256 * 2;
-  EXPECT_NEAR(plain.bytes - streaming.bytes, c_bytes, 1e-6);
 }
 
 TheoristEvidence theorist_evidence() {

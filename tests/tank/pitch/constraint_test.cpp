@@ -8,9 +8,10 @@
 
 #include "gemm/suite.hpp"
 #include "nvfp4/error_message.hpp"
-#include "tank/any_variant.hpp"
+#include "engine/backends.hpp"
 #include "tank/scratch_folder.hpp"
-#include "tank/season/baseline.hpp"
+#include "engine/backends.hpp"
+#include "tank/season/season.hpp"
 
 namespace thresher {
 namespace {
@@ -99,7 +100,7 @@ TEST(Constraint, LimitsOfHopperAreThoseOfTheKernels) {
     Pitch pitch = variant_pitch({}, variant);
     pitch.backend = "gpu";
     EXPECT_EQ(vetoed_by(pitch), constraint) << variant;
-    EXPECT_FALSE(variant_supports(variant, suite.problems[0], {}).ok) << variant;
+    EXPECT_FALSE(backend_of_variant(variant).supports(suite.problems[0], variant, {}).ok) << variant;
   }
   Pitch most = variant_pitch({}, "gpu_sm90:tokens=256,stages=6");
   most.backend = "gpu";
@@ -109,7 +110,7 @@ TEST(Constraint, LimitsOfHopperAreThoseOfTheKernels) {
 TEST(Constraint, ThePlainKernelTakesNoNotice) {
   const auto on_plain = [](const char* knob, const char* value) {
     Pitch pitch = knob_pitch({{knob, value}}, "gpu");
-    pitch.contestant = contestant_against(pitch, gpu_baseline());
+    pitch.contestant = contestant_against(pitch, baseline(backend_named("gpu")));
     return vetoed_by(pitch);
   };
   EXPECT_EQ(on_plain("stages", "2"), "plain_kernel_has_one_stage");

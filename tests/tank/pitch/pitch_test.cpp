@@ -12,7 +12,8 @@
 #include "digest/sha256.hpp"
 #include "nvfp4/error_message.hpp"
 #include "tank/scratch_folder.hpp"
-#include "tank/season/baseline.hpp"
+#include "engine/backends.hpp"
+#include "tank/season/season.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher {
@@ -321,13 +322,13 @@ TEST(Pitch, KnobsOfTheGpuAreChecked) {
   const Pitch pitch =
       parse_pitch(with_gpu("knobs = {kernel = \"pipelined\", stages = 4}"), "x.toml");
   EXPECT_EQ(pitch.backend, "gpu");
-  EXPECT_EQ(pitch.contestant.backend, Backend::kGpu);
+  EXPECT_EQ(pitch.contestant.backend, "gpu");
   EXPECT_EQ(pitch.knobs.at("stages"), "4");
-  const Contestant contestant = contestant_against(pitch, gpu_baseline());
+  const Contestant contestant = contestant_against(pitch, baseline(backend_named("gpu")));
   EXPECT_EQ(contestant.variant, "gpu_sm90:launches=per_group,dual=two_pass");
   EXPECT_EQ(contestant.name, contestant.variant);
-  EXPECT_EQ(contestant.backend, Backend::kGpu);
-  EXPECT_NE(error_message([&] { contestant_against(pitch, cpu_baseline()); }), "");
+  EXPECT_EQ(contestant.backend, "gpu");
+  EXPECT_NE(error_message([&] { contestant_against(pitch, baseline(backend_named("cpu"))); }), "");
 }
 
 TEST(Pitch, VariantsOfTheGpuHaveOneName) {
@@ -361,9 +362,9 @@ TEST(Pitch, CudaSourcesSayHowTheyAreLaunched) {
 
 TEST(Pitch, CommandsOfTheGpuAreItsOwn) {
   EXPECT_EQ(parse_pitch(with_gpu("command = [\"true\"]"), "x.toml").contestant.backend,
-            Backend::kGpu);
+            "gpu");
   EXPECT_EQ(parse_pitch(with_contestant("command = [\"true\"]"), "x.toml").contestant.backend,
-            Backend::kCpu);
+            "cpu");
 }
 
 class PitchFile : public ::testing::Test {

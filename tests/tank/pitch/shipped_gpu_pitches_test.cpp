@@ -6,10 +6,11 @@
 #include <filesystem>
 
 #include "gemm/suite.hpp"
-#include "tank/any_variant.hpp"
+#include "engine/backends.hpp"
 #include "tank/pitch/constraint.hpp"
 #include "tank/pitch/pitch.hpp"
-#include "tank/season/baseline.hpp"
+#include "engine/backends.hpp"
+#include "tank/season/season.hpp"
 
 namespace thresher {
 namespace {
@@ -32,7 +33,7 @@ std::vector<Pitch> ready_pitches() {
   for (const auto& [name, pitch] : shipped_gpu_pitches()) {
     if (pitch.contestant.kind != ContestantKind::kVariant) continue;
     ready.push_back(pitch);
-    ready.back().contestant = contestant_against(pitch, gpu_baseline());
+    ready.back().contestant = contestant_against(pitch, baseline(backend_named("gpu")));
   }
   return ready;
 }
@@ -77,11 +78,11 @@ TEST(ShippedGpuPitches, SayWhatAJudgeNeeds) {
 
 TEST(ShippedGpuPitches, TurnTheBaselineIntoSomethingThatRuns) {
   for (const Pitch& pitch : ready_pitches()) {
-    EXPECT_NE(pitch.contestant.variant, gpu_baseline().variant) << pitch.name;
+    EXPECT_NE(pitch.contestant.variant, baseline(backend_named("gpu")).variant) << pitch.name;
     EXPECT_FALSE(find_veto(pitch, builtin_constraints(), {.suite = pitch.suite})) << pitch.name;
     for (const std::string& suite : {std::string("seeds"), pitch.suite}) {
       for (const Problem& problem : load_suite(suite).problems) {
-        const Support support = variant_supports(pitch.contestant.variant, problem, {});
+        const Support support = backend_of_variant(pitch.contestant.variant).supports(problem, pitch.contestant.variant, {});
         EXPECT_TRUE(support.ok) << pitch.name << ", " << problem.name << ": " << support.why_not;
       }
     }
@@ -93,24 +94,24 @@ TEST(ShippedGpuPitches, RunOnTopOfTheEnginesDefault) {
   const Contestant champion{.kind = ContestantKind::kVariant,
                             .name = "gpu_sm90",
                             .variant = "gpu_sm90",
-                            .backend = Backend::kGpu};
+                            .backend = "gpu"};
   for (const auto& [name, pitch] : shipped_gpu_pitches()) {
     if (pitch.contestant.kind != ContestantKind::kVariant) continue;
     const std::string variant = contestant_against(pitch, champion).variant;
     for (const Problem& problem : load_suite(pitch.suite).problems) {
-      const Support support = variant_supports(variant, problem, {});
+      const Support support = backend_of_variant(variant).supports(problem, variant, {});
       EXPECT_TRUE(support.ok) << name << ", " << problem.name << ": " << support.why_not;
     }
   }
 }
 
 TEST(GpuBaseline, RunsEverySuite) {
-  const Contestant baseline = gpu_baseline();
-  EXPECT_EQ(baseline.backend, Backend::kGpu);
-  EXPECT_EQ(normal_name(baseline.variant), baseline.name);
+  const Contestant baseline = thresher::baseline(backend_named("gpu"));
+  EXPECT_EQ(baseline.backend, "gpu");
+  EXPECT_EQ(backend_named("gpu").turned(baseline.variant, {}), baseline.name);
   for (const std::string& name : builtin_suite_names()) {
     for (const Problem& problem : load_suite(name).problems) {
-      const Support support = variant_supports(baseline.variant, problem, {});
+      const Support support = backend_of_variant(baseline.variant).supports(problem, baseline.variant, {});
       EXPECT_TRUE(support.ok) << name << ", " << problem.name << ": " << support.why_not;
     }
   }

@@ -9,7 +9,8 @@
 #include "gemm/suite.hpp"
 #include "tank/pitch/constraint.hpp"
 #include "tank/pitch/pitch.hpp"
-#include "tank/season/baseline.hpp"
+#include "engine/backends.hpp"
+#include "tank/season/season.hpp"
 
 namespace thresher {
 namespace {
@@ -64,7 +65,7 @@ TEST(ShippedPitches, ChangeTheBaselineIntoSomethingThatRuns) {
   for (const auto& [name, pitch] : shipped_pitches()) {
     if (pitch.contestant.kind != ContestantKind::kVariant) continue;
     const Suite suite = load_suite(pitch.suite);
-    const Contestant baseline = cpu_baseline();
+    const Contestant baseline = thresher::baseline(backend_named("cpu"));
     Pitch ready = pitch;
     ready.contestant = contestant_against(pitch, baseline);
     const bool is_control = name == "graph" || name == "two_pass_dual";
@@ -94,7 +95,7 @@ TEST(ShippedPitches, NameEveryFileTheyRun) {
 TEST(Baseline, RunsEverySuite) {
   for (const std::string& name : builtin_suite_names()) {
     const Suite suite = load_suite(name);
-    const Contestant baseline = cpu_baseline();
+    const Contestant baseline = thresher::baseline(backend_named("cpu"));
     EXPECT_EQ(baseline.kind, ContestantKind::kVariant);
     const cpu::Variant variant = cpu::variant_from_name(baseline.variant);
     EXPECT_EQ(cpu::name(variant), baseline.name);

@@ -5,7 +5,8 @@
 #include "tank/fake_season.hpp"
 #include "tank/pitch/constraint.hpp"
 #include "tank/scratch_folder.hpp"
-#include "tank/season/baseline.hpp"
+#include "engine/backends.hpp"
+#include "tank/season/season.hpp"
 #include "tank/season/scoreboard.hpp"
 
 namespace thresher {
@@ -28,13 +29,13 @@ struct GpuPlayed {
   SeasonSetup setup = fake_setup("s");
 
   GpuPlayed() {
-    setup.rules.backend = Backend::kGpu;
+    setup.rules.backend = "gpu";
     setup.rules.suite = {
         .name = "seeds",
         .problems = {{.name = "one", .groups = {{.m = 176, .n = 4096, .k = 4096}}},
                      {.name = "two", .op = Op::kDual, .groups = {{.m = 64, .n = 512, .k = 512}}}}};
-    setup.champion = gpu_baseline();
-    setup.limits.sm_count = 114;
+    setup.champion = baseline(backend_named("gpu"));
+    setup.limits = SmLimits{.sm_count = 114};
     setup.environment = {{"device", "NVIDIA Test"}};
     setup.rates = {.read_gb_per_s = 4000,
                    .nvfp4_gop_per_s = 800000,
@@ -66,7 +67,7 @@ TEST(GpuSeason, RemembersItsDevice) {
   EXPECT_EQ(start.at("contestant").at("backend"), "gpu");
   const SeasonRecord record = read_season(season.ledger, "s");
   EXPECT_EQ(record.limits.sm_count, 114);
-  EXPECT_EQ(record.champion.backend, Backend::kGpu);
+  EXPECT_EQ(record.champion.backend, "gpu");
   EXPECT_EQ(record.champion.variant,
             "gpu_sm90:kernel=plain,launches=per_group,graph=on,dual=two_pass");
   const Scoreboard board = scoreboard(season.ledger, "s");
@@ -116,7 +117,7 @@ TEST(GpuSeason, LearnsInTheGpusWords) {
         .suite = "seeds", .season = "s", .champion_hash = one.champion_hash, .device = ""};
     const auto is_vetoed = [&](const char* knobs) {
       Pitch pitch = gpu_pitch("again", 2, knobs);
-      pitch.contestant = contestant_against(pitch, gpu_baseline());
+      pitch.contestant = contestant_against(pitch, baseline(backend_named("gpu")));
       return find_veto(pitch, {one}, there).has_value();
     };
     EXPECT_TRUE(is_vetoed("knobs = {launches = \"streams\"}"));
