@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <mutex>
 
 #include "cli/backend_option.hpp"
 #include "cli/command_line.hpp"
@@ -13,6 +14,7 @@
 #include "cli/verify_backend.hpp"
 #include "cli/verify_report.hpp"
 #include "cpu/features.hpp"
+#include "cpu/side_by_side.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -57,15 +59,23 @@ class Verifier {
   }
 
   VerifyReport run() {
-    Progress progress(static_cast<std::int64_t>(problems_.size() * families_.size()));
-    for (const SelectedProblem& selected : problems_) {
-      for (const InputFamily family : families_) {
+    const std::size_t case_count = problems_.size() * families_.size();
+    Progress progress(static_cast<std::int64_t>(case_count));
+    std::mutex progress_mutex;
+    std::vector<VerifyReport> reports(case_count);
+    cpu::side_by_side(case_count, backend_->cases_at_a_time(), [&](std::size_t i) {
+      const SelectedProblem& selected = problems_[i / families_.size()];
+      const InputFamily family = families_[i % families_.size()];
+      {
+        const std::lock_guard lock(progress_mutex);
         progress.begin_step(
             fmt::format("{} {} {}", selected.suite, selected.problem.name, to_string(family)));
-        run_case(selected, family);
       }
-    }
-    return std::move(report_);
+      reports[i] = run_case(selected, family);
+    });
+    VerifyReport all;
+    for (VerifyReport& report : reports) all.append(std::move(report));
+    return all;
   }
 
  private:
@@ -77,7 +87,8 @@ class Verifier {
     }
   }
 
-  void run_case(const SelectedProblem& selected, InputFamily family) {
+  VerifyReport run_case(const SelectedProblem& selected, InputFamily family) const {
+    VerifyReport report;
     const Problem& problem = selected.problem;
     const Inputs inputs = make_inputs(problem, family, options_.seed);
     const std::unique_ptr<VerifiedProblem> prepared = backend_->prepare(problem, inputs);
@@ -89,23 +100,24 @@ class Verifier {
       for (const Runner& runner : backend_->runners(problem, family, variant)) {
         const Support support = backend_->supports(problem, runner);
         if (!support.ok) {
-          report_.add_skipped(runner, support.why_not);
+          report.add_skipped(runner, support.why_not);
           continue;
         }
         const Finding finding = verify_case.check(
             runner, [&](const GuardedOutputs& outputs) { prepared->run(runner, outputs); });
-        report_.add_checked(runner, selected.suite + "/" + problem.name, finding);
+        report.add_checked(runner, selected.suite + "/" + problem.name, finding);
         if (finding.ok) continue;
-        report_.add_failure({.backend = backend_->backend(),
-                             .suite = selected.suite,
-                             .suite_argument = selected.suite_argument,
-                             .problem = problem.name,
-                             .family = std::string(to_string(family)),
-                             .seed = options_.seed,
-                             .runner = runner,
-                             .finding = finding});
+        report.add_failure({.backend = backend_->backend(),
+                            .suite = selected.suite,
+                            .suite_argument = selected.suite_argument,
+                            .problem = problem.name,
+                            .family = std::string(to_string(family)),
+                            .seed = options_.seed,
+                            .runner = runner,
+                            .finding = finding});
       }
     }
+    return report;
   }
 
   // What the user named, or everything that has a name here and what the engine would choose.
@@ -122,7 +134,6 @@ class Verifier {
   const std::vector<SelectedProblem> problems_;
   const std::unique_ptr<VerifyBackend> backend_;
   std::vector<InputFamily> families_;
-  VerifyReport report_;
 };
 
 int run_verify(VerifyOptions options) {

@@ -27,6 +27,9 @@ class VerifyBackend {
   virtual ~VerifyBackend() = default;
   virtual Backend backend() const = 0;
 
+  // How many cases may run side by side: one where a case has the whole device.
+  virtual std::size_t cases_at_a_time() const { return 1; }
+
   // Those with names, the preferred first. `quick`: fewer of them.
   virtual std::vector<std::string> variants(bool quick) const = 0;
   // What the engine would choose; empty if it has no choice of its own.

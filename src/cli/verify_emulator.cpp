@@ -2,7 +2,10 @@
 // verify on the emulator: the GPU's kernels on the CPU, each with two orders of events.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/verify_backend.hpp"
+#include "cpu/features.hpp"
 #include "emulated/emulated_engine.hpp"
 #include "gpu/sm90/variant.hpp"
 
@@ -10,6 +13,8 @@ namespace thresher::cli {
 namespace {
 
 constexpr int kOrderCount = 2;
+// Thousands of stacks each, and a process may map only so many pieces of memory.
+constexpr int kCasesAtATimeMax = 8;
 
 class Emulated : public VerifiedProblem {
  public:
@@ -48,6 +53,9 @@ class Emulated : public VerifiedProblem {
 class VerifyEmulator : public VerifyBackend {
  public:
   Backend backend() const override { return Backend::kEmulator; }
+  std::size_t cases_at_a_time() const override {
+    return static_cast<std::size_t>(std::min(cpu::usable_core_count(), kCasesAtATimeMax));
+  }
 
   // Of the quick ones each knob is one of its own, so there are no fewer.
   std::vector<std::string> variants(bool) const override { return engine_.variants(); }

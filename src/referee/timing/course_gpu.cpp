@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "cpu/side_by_side.hpp"
 #include "referee/stage/values.hpp"
-#include "referee/timing/side_by_side.hpp"
 
 namespace thresher::referee {
 namespace {
@@ -62,7 +62,7 @@ std::optional<Fault> GpuCourse::find_wrong_call(std::span<StagedProblem> copies,
                                                 std::vector<InspectedCall> calls) {
   std::vector<std::optional<Fault>> faults(calls.size());
   const std::uint64_t seed = random_.next();
-  side_by_side(copies.size(), calls.size(), [&](std::size_t copy) {
+  cpu::side_by_side(copies.size(), calls.size(), [&](std::size_t copy) {
     for (std::size_t i = 0; i < calls.size(); ++i) {
       if (calls[i].copy_index != copy) continue;
       put_activations(std::move(calls[i].activations), copies[copy].inputs);

@@ -9,9 +9,9 @@
 #include <functional>
 #include <utility>
 
+#include "cpu/side_by_side.hpp"
 #include "referee/timing/course_cpu.hpp"
 #include "referee/timing/course_gpu.hpp"
-#include "referee/timing/side_by_side.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::referee {
@@ -109,7 +109,8 @@ class RoundPlay {
   void start() {
     const Arms arms = all_arms();
     std::array<std::optional<Fault>, std::tuple_size_v<Arms>> faults;
-    side_by_side(arms.size(), arms.size(), [&](std::size_t i) { faults[i] = arms[i]->start(); });
+    cpu::side_by_side(arms.size(), arms.size(),
+                      [&](std::size_t i) { faults[i] = arms[i]->start(); });
     for (std::size_t i = 0; i < arms.size(); ++i) hold(*arms[i], std::move(faults[i]));
   }
 
@@ -178,7 +179,7 @@ class RoundPlay {
     bool intact = true;
     std::vector<std::function<void()>> tasks{[&] { intact = course_.weights_intact(); }};
     for (Arm* arm : arms) tasks.emplace_back([arm] { arm->finish(); });
-    side_by_side(tasks.size(), tasks.size(), [&](std::size_t i) { tasks[i](); });
+    cpu::side_by_side(tasks.size(), tasks.size(), [&](std::size_t i) { tasks[i](); });
     if (!intact) hold(challenger_, invalid(check::kInputs, "weights were changed"));
   }
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "referee/timing/side_by_side.hpp"
+#include "cpu/side_by_side.hpp"
 
 namespace thresher::referee {
 namespace {
@@ -32,7 +32,7 @@ class GpuPreparedVariant : public GpuPrepared {
                      std::span<const GpuHostedWeights> weights)
       : engine_(engine), plan_(std::move(plan)), workspace_(engine.workspace(plan_)) {
     std::vector<std::optional<GpuWeights>> packed(weights.size());
-    side_by_side(weights.size(), groups_packed_at_a_time(), [&](std::size_t g) {
+    cpu::side_by_side(weights.size(), groups_packed_at_a_time(), [&](std::size_t g) {
       const HostedWeights& from = weights[g].host;
       const Problem& problem = plan_.problem();
       packed[g] = problem.op == Op::kDual ? engine.pack_dual(from.b, from.b_up, problem.activations)
