@@ -7,6 +7,8 @@ file(GLOB support_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/
 add_library(test_support STATIC ${support_sources})
 target_include_directories(test_support PUBLIC ${PROJECT_SOURCE_DIR}/tests)
 target_link_libraries(test_support PUBLIC thresher thresher_flags)
+# Tests are compiled more often than run.
+target_compile_options(test_support PUBLIC $<$<CONFIG:Release>:-Og>)
 
 # One test binary per folder of tests/, each test case its own CTest entry.
 function(thresher_test_folder name)
@@ -15,7 +17,9 @@ function(thresher_test_folder name)
   target_compile_definitions(${name}_tests PRIVATE
     THRESHER_SOURCE_DIR="${PROJECT_SOURCE_DIR}" THRESHER_BINARY_DIR="${PROJECT_BINARY_DIR}")
   target_link_libraries(${name}_tests PRIVATE test_support ${ARGN} GTest::gtest_main)
-  thresher_compile_together(${name}_tests)
+  if(NOT name STREQUAL engine)
+    thresher_compile_together(${name}_tests)
+  endif()
   # Listing the cases runs the binary. Doing that when CTest starts, not when the binary is linked,
   # keeps a crash at start-up a failed test and lets ./run choose the process's surroundings.
   gtest_discover_tests(${name}_tests TEST_PREFIX ${name}. NO_PRETTY_VALUES

@@ -13,6 +13,8 @@ target_include_directories(thresher_tools PUBLIC ${PROJECT_SOURCE_DIR}/src ${PRO
 target_link_libraries(thresher_tools
   PUBLIC thresher PRIVATE thresher_flags ${CMAKE_DL_LIBS} m)
 thresher_compile_together(thresher_tools)
+# What is fast here is in the library.
+target_compile_options(thresher_tools PRIVATE $<$<CONFIG:Release>:-O2>)
 target_compile_definitions(thresher_tools PUBLIC THRESHER_VERSION="${PROJECT_VERSION}")
 # The two large headers that most of these files include; no file relies on that.
 target_precompile_headers(thresher_tools PRIVATE <nlohmann/json.hpp> <fmt/format.h>)

@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <mutex>
 
 #include "cli/backend_option.hpp"
 #include "cli/command_line.hpp"
@@ -14,6 +15,7 @@
 #include "cli/selection.hpp"
 #include "cli/verify_report.hpp"
 #include "cpu/features.hpp"
+#include "cpu/side_by_side.hpp"
 #include "measure/placed_problem.hpp"
 
 namespace thresher::cli {
@@ -184,20 +186,33 @@ class Verifier {
     }
   }
 
+  // A CPU's case has all of its threads; in the emulator, and where kernels have to be compiled, cases
+  // run side by side.
   VerifyReport run() {
-    Progress progress(static_cast<std::int64_t>(problems_.size() * families_.size()));
-    for (const SelectedProblem& selected : problems_) {
-      for (const InputFamily family : families_) {
+    const std::size_t case_count = problems_.size() * families_.size();
+    const bool has_threads = !ways_.first().state().takes_device_counts();
+    const auto at_a_time = static_cast<std::size_t>(has_threads ? 1 : cpu::usable_core_count());
+    Progress progress(static_cast<std::int64_t>(case_count));
+    std::mutex progress_mutex;
+    std::vector<VerifyReport> reports(case_count);
+    cpu::side_by_side(case_count, at_a_time, [&](std::size_t i) {
+      const SelectedProblem& selected = problems_[i / families_.size()];
+      const InputFamily family = families_[i % families_.size()];
+      {
+        const std::lock_guard lock(progress_mutex);
         progress.begin_step(
             fmt::format("{} {} {}", selected.suite, selected.problem.name, to_string(family)));
-        run_case(selected, family);
       }
-    }
-    return std::move(report_);
+      reports[i] = run_case(selected, family);
+    });
+    VerifyReport all;
+    for (VerifyReport& report : reports) all.append(std::move(report));
+    return all;
   }
 
  private:
-  void run_case(const SelectedProblem& selected, InputFamily family) {
+  VerifyReport run_case(const SelectedProblem& selected, InputFamily family) const {
+    VerifyReport report;
     const Problem& problem = selected.problem;
     const Inputs inputs = make_inputs(problem, family, options_.seed);
     Prepared prepared(problem, inputs);
@@ -215,16 +230,16 @@ class Verifier {
             .twin_set = backend_.twin_set(problem, variant, exact, way.device_counts)};
         const Support support = way.engine->supports(problem, variant);
         if (!support.ok) {
-          report_.add_skipped(runner, support.why_not);
+          report.add_skipped(runner, support.why_not);
           continue;
         }
         const Finding finding =
             verify_case.check(runner, [&](const measure::GuardedOutputs& outputs) {
               prepared.run(way, variant, outputs);
             });
-        report_.add_checked(runner, selected.suite + "/" + problem.name, finding);
+        report.add_checked(runner, selected.suite + "/" + problem.name, finding);
         if (finding.ok) continue;
-        report_.add_failure({.backend = std::string(backend_.name),
+        report.add_failure({.backend = std::string(backend_.name),
                              .suite = selected.suite,
                              .suite_argument = selected.suite_argument,
                              .problem = problem.name,
@@ -234,6 +249,7 @@ class Verifier {
                              .finding = finding});
       }
     }
+    return report;
   }
 
   // Nobody counts nothing on a device, and the emulator is too slow for large problems.
@@ -263,7 +279,6 @@ class Verifier {
   const Backend& backend_;
   const Ways ways_;
   std::vector<InputFamily> families_;
-  VerifyReport report_;
 };
 
 int run_verify(VerifyOptions options) {

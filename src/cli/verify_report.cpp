@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "cli/selection.hpp"
@@ -70,6 +71,19 @@ void VerifyReport::add_checked(const Runner& runner, const std::string& problem,
 
 void VerifyReport::add_skipped(const Runner& runner, const std::string& why) {
   ++tally_of(runner.variant).skipped[why];
+}
+
+void VerifyReport::append(VerifyReport later) {
+  for (NamedTally& named : later.tallies_) {
+    Tally& tally = tally_of(named.variant);
+    tally.problems.merge(named.tally.problems);
+    tally.check_count += named.tally.check_count;
+    tally.failed_count += named.tally.failed_count;
+    tally.max_error_over_bound =
+        std::max(tally.max_error_over_bound, named.tally.max_error_over_bound);
+    for (const auto& [why, times] : named.tally.skipped) tally.skipped[why] += times;
+  }
+  std::move(later.failures_.begin(), later.failures_.end(), std::back_inserter(failures_));
 }
 
 std::int64_t VerifyReport::check_count() const {

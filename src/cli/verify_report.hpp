@@ -34,6 +34,8 @@ class VerifyReport {
   void add_checked(const Runner& runner, const std::string& problem, const Finding& finding);
   void add_skipped(const Runner& runner, const std::string& why);
   void add_failure(Failure failure) { failures_.push_back(std::move(failure)); }
+  // What was found after it.
+  void append(VerifyReport later);
 
   std::int64_t check_count() const;
   const std::vector<Failure>& failures() const { return failures_; }

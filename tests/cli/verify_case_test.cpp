@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/verify_backend.hpp"
+#include "engine/backends.hpp"
 #include "measure/right_answer.hpp"
 #include "thresher/error.hpp"
 
@@ -174,14 +174,14 @@ TEST_F(VerifyCaseTest, OnlyTwinsMustAgree) {
 }
 
 TEST(VerifyCpu, BodiesAreTwinsOnIntegersOnly) {
-  const std::unique_ptr<VerifyBackend> cpu = make_verify_cpu({1});
   const auto twin_set = [&](Activations activations, const char* variant) {
     const Problem problem = small_problem(Op::kGemm, activations, Output::kFp32);
-    return cpu->runners(problem, InputFamily::kNatural, variant).front().twin_set;
+    return backend_named("cpu").twin_set(problem, variant, /*exact=*/false,
+                                         /*device_counts=*/false);
   };
-  constexpr Activations kNvfp4 = Activations::kNvfp4;
-  EXPECT_EQ(twin_set(kNvfp4, "cpu_portable"), twin_set(kNvfp4, "cpu_avx2:stages=0"));
-  EXPECT_NE(twin_set(kNvfp4, "cpu_portable"), twin_set(kNvfp4, "cpu_amx"));
+  constexpr Activations kCodes = Activations::kNvfp4;
+  EXPECT_EQ(twin_set(kCodes, "cpu_portable"), twin_set(kCodes, "cpu_avx2:stages=0"));
+  EXPECT_NE(twin_set(kCodes, "cpu_portable"), twin_set(kCodes, "cpu_amx"));
   EXPECT_NE(twin_set(Activations::kFp16, "cpu_portable"), twin_set(Activations::kFp16, "cpu_avx2"));
 }
 

@@ -3,14 +3,14 @@
 
 #include <atomic>
 
-#include "referee/timing/side_by_side.hpp"
+#include "cpu/side_by_side.hpp"
 
 namespace thresher::referee {
 namespace {
 
 std::vector<Inputs> draw(std::span<const GpuEntry> entries, std::uint64_t seed) {
   std::vector<Inputs> drawn(entries.size());
-  side_by_side(entries.size(), [&](std::size_t i) {
+  cpu::side_by_side(entries.size(), [&](std::size_t i) {
     drawn[i] = make_inputs(entries[i].problem, InputFamily::kNatural, Random(seed, i).next());
   });
   return drawn;
@@ -28,12 +28,13 @@ GpuCopies::GpuCopies(const gpu::Device& device, std::vector<GpuEntry> entries, R
       problem_of.push_back(i);
     }
   }
-  side_by_side(copies_.size(), [&](std::size_t i) { copies_[i].inputs = drawn[problem_of[i]]; });
+  cpu::side_by_side(copies_.size(),
+                    [&](std::size_t i) { copies_[i].inputs = drawn[problem_of[i]]; });
 }
 
 void GpuCopies::turn(Random& random) {
   const std::uint64_t seed = random.next();
-  side_by_side(copies_.size(), [&](std::size_t i) {
+  cpu::side_by_side(copies_.size(), [&](std::size_t i) {
     Random stream(seed, i);
     turn_rows(copies_[i].problem, copies_[i].inputs, stream);
     stage_.write(copies_[i]);
@@ -51,7 +52,7 @@ std::span<StagedProblem> GpuCopies::of(int problem_index) {
 
 bool GpuCopies::intact() const {
   std::atomic<bool> intact = true;
-  side_by_side(copies_.size(), [&](std::size_t i) {
+  cpu::side_by_side(copies_.size(), [&](std::size_t i) {
     if (!stage_.weights_intact(copies_[i])) intact = false;
   });
   return intact;

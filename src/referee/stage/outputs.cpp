@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "cpu/side_by_side.hpp"
 #include "gemm/random.hpp"
-#include "referee/timing/side_by_side.hpp"
 
 namespace thresher::referee {
 namespace {
@@ -69,7 +69,7 @@ std::string find_wrong_value(const StagedProblem& staged, InputFamily family,
   const bool whole = flop_count(staged.problem) / 2 <= kWholeMultiplyAddsMax;
   if (whole) return failure(0, seed);
   std::array<std::string, kSamplePieces> failures;
-  side_by_side(kSamplePieces, [&](std::size_t i) {
+  cpu::side_by_side(kSamplePieces, [&](std::size_t i) {
     failures[i] = failure(kSampleCount / kSamplePieces, Random(seed, i).next());
   });
   const auto first = std::find_if(failures.begin(), failures.end(),

@@ -10,7 +10,7 @@
 #include "assert.hpp"
 #include "referee/stage/outputs.hpp"
 #include "referee/timing/referee_gpu.hpp"
-#include "referee/timing/side_by_side.hpp"
+#include "cpu/side_by_side.hpp"
 
 namespace thresher::referee {
 namespace {
@@ -183,7 +183,7 @@ std::vector<InspectedCall> GpuArm::put_values(const Copies& copies, const Templa
   std::vector<InspectedCall> kept(inspected.size());
   const std::uint64_t seed = random_.next();
   // The calls of one copy come one after the other: each redraws what the one before has left.
-  side_by_side(std::min(copies.size(), places_.size()), [&](std::size_t copy) {
+  cpu::side_by_side(std::min(copies.size(), places_.size()), [&](std::size_t copy) {
     Random random(seed, copy);
     const StagedProblem& staged = *copies[copy];
     for (std::size_t call = copy; call < places_.size(); call += copies.size()) {
@@ -244,7 +244,7 @@ std::optional<Fault> GpuArm::inspect(const Problem& problem, const GuardedRegion
                                      std::vector<InspectedCall>& inspected) {
   std::vector<std::optional<Fault>> faults(calls.size());
   inspected_memory_.resize(std::max(inspected_memory_.size(), calls.size()));
-  side_by_side(calls.size(), [&](std::size_t i) {
+  cpu::side_by_side(calls.size(), [&](std::size_t i) {
     const Place& place = places_[static_cast<std::size_t>(calls[i])];
     const std::span<std::byte> memory = room_in(inspected_memory_[i], region.bytes());
     aside_.copy_out(memory, i * region.bytes());

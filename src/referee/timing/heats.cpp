@@ -8,7 +8,7 @@
 #include <functional>
 #include <utility>
 
-#include "referee/timing/side_by_side.hpp"
+#include "cpu/side_by_side.hpp"
 #include "referee/venue.hpp"
 #include "thresher/error.hpp"
 
@@ -78,7 +78,7 @@ class HeatPlay {
   // All at a time: most of it is waiting for a device, or for somebody's packages to load.
   void start() {
     std::array<std::optional<Fault>, kArmCount> faults;
-    side_by_side(kArmCount, kArmCount, [&](std::size_t i) { faults[i] = arm(kRoles[i]).start(); });
+    cpu::side_by_side(kArmCount, kArmCount, [&](std::size_t i) { faults[i] = arm(kRoles[i]).start(); });
     for (std::size_t i = 0; i < kArmCount; ++i) hold(kRoles[i], std::move(faults[i]));
   }
 
@@ -142,7 +142,7 @@ class HeatPlay {
     bool intact = true;
     std::vector<std::function<void()>> tasks{[&] { intact = sampler_->weights_intact(); }};
     for (const Role role : kRoles) tasks.emplace_back([this, role] { arm(role).finish(); });
-    side_by_side(tasks.size(), tasks.size(), [&](std::size_t i) { tasks[i](); });
+    cpu::side_by_side(tasks.size(), tasks.size(), [&](std::size_t i) { tasks[i](); });
     if (!intact) hold(Role::kChallenger, invalid(check::kInputs, "weights were changed"));
   }
 

@@ -9,7 +9,7 @@
 #include "referee/stage/outputs.hpp"
 #include "referee/timing/gpu_arm.hpp"
 #include "referee/timing/sampler.hpp"
-#include "referee/timing/side_by_side.hpp"
+#include "cpu/side_by_side.hpp"
 
 namespace thresher::referee {
 namespace {
@@ -92,7 +92,7 @@ class GpuSampler final : public Sampler {
                                        std::vector<InspectedCall> calls) {
     std::vector<std::optional<Fault>> faults(calls.size());
     const std::uint64_t seed = random_.next();
-    side_by_side(copies.size(), calls.size(), [&](std::size_t copy) {
+    cpu::side_by_side(copies.size(), calls.size(), [&](std::size_t copy) {
       for (std::size_t i = 0; i < calls.size(); ++i) {
         if (calls[i].copy_index != copy) continue;
         put_activations(std::move(calls[i].activations), copies[copy].inputs);

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "backend/device.hpp"
-#include "referee/timing/side_by_side.hpp"
+#include "cpu/side_by_side.hpp"
 #include "referee/worker/host.hpp"
 
 namespace thresher::referee {
@@ -36,7 +36,7 @@ class PreparedVariant : public Prepared {
       : engine_(engine), plan_(std::move(plan)), workspace_(engine.workspace(plan_)) {
     const Problem& problem = plan_.problem();
     std::vector<std::optional<Weights>> packed(weights.size());
-    side_by_side(weights.size(), groups_packed_at_a_time(engine), [&](std::size_t g) {
+    cpu::side_by_side(weights.size(), groups_packed_at_a_time(engine), [&](std::size_t g) {
       packed[g] = engine.pack({.op = problem.op,
                                .b = weights[g].b,
                                .up = weights[g].b_up,

@@ -97,13 +97,14 @@ TEST(TimeProfile, SaysWhatDecides) {
   const std::string text = finding({.problem = "p",
                                     .us = 1000,
                                     .short_us = 100,
+                                    .thin_us = 300,
+                                    .thread_count = 2,
                                     .one_thread_us = 1500,
-                                    .light = {.memory_us = 200, .compute_us = 400}},
-                                   2);
+                                    .light = {.memory_us = 200, .compute_us = 400}});
   EXPECT_EQ(text,
             "p: 1000 us, 40 % of the speed of light (memory 200 us, arithmetic 400 us: arithmetic "
-            "decides); 10 % stays when k is cut to 64: call, packing and epilogue; 2 threads give "
-            "1.50x of one");
+            "decides); 10 % stays when k is cut to 64: call, packing and epilogue; 30 % stays "
+            "with 8 tokens per group: reading and decoding weights; 2 threads give 1.50x of one");
 }
 
 }  // namespace

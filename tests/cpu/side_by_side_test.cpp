@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "referee/timing/side_by_side.hpp"
+#include "cpu/side_by_side.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-namespace thresher::referee {
+namespace thresher::cpu {
 namespace {
 
 TEST(SideBySide, EveryPieceIsDoneOnce) {
@@ -44,4 +44,4 @@ TEST(SideBySide, AnExceptionArrivesWhenAllIsDone) {
 }
 
 }  // namespace
-}  // namespace thresher::referee
+}  // namespace thresher::cpu

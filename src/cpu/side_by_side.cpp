@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "referee/timing/side_by_side.hpp"
+#include "cpu/side_by_side.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -10,7 +10,7 @@
 
 #include "cpu/features.hpp"
 
-namespace thresher::referee {
+namespace thresher::cpu {
 
 void side_by_side(std::size_t count, std::size_t thread_count,
                   const std::function<void(std::size_t)>& work) {
@@ -35,8 +35,8 @@ void side_by_side(std::size_t count, std::size_t thread_count,
 }
 
 void side_by_side(std::size_t count, const std::function<void(std::size_t)>& work) {
-  static const auto kCores = static_cast<std::size_t>(cpu::usable_core_count());
+  static const auto kCores = static_cast<std::size_t>(usable_core_count());
   side_by_side(count, kCores, work);
 }
 
-}  // namespace thresher::referee
+}  // namespace thresher::cpu
