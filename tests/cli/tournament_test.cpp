@@ -11,7 +11,7 @@
 namespace thresher::cli {
 namespace {
 
-constexpr const char* kSuite = R"(
+constexpr const char* kTournamentSuite = R"(
 name = "tiny"
 [[problem]]
 name = "ragged"
@@ -40,7 +40,7 @@ class Tournament : public ::testing::Test {
   }
 
   const TemporaryFolder folder_;
-  const std::string suite_ = folder_.write("tiny.toml", kSuite);
+  const std::string suite_ = folder_.write("tiny.toml", kTournamentSuite);
   const std::string pitch_ = folder_.write("broken.toml", kPitch);
   const std::string ledger_ = folder_.path("ledger.db");
 };
