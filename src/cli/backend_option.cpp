@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "cli/commands.hpp"
+#include "cli/selection.hpp"
 #include "gpu/runtime/cubin_cache.hpp"
 #include "gpu/runtime/nvrtc.hpp"
 
@@ -24,7 +25,10 @@ void check_variants(const Backend& backend, const std::vector<std::string>& vari
 const Backend& backend_meant(const std::string& word, const std::vector<std::string>& variants,
                              bool has_gpu) {
   if (!word.empty()) return backend_named(word);
-  if (!variants.empty()) return backend_of_variant(variants.front());
+  if (!variants.empty()) {
+    check_variant_names(variants);
+    return backend_of_variant(variants.front());
+  }
   return backend_named(has_gpu ? "gpu" : "cpu");
 }
 

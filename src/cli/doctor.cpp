@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -15,7 +16,6 @@
 #include "cli/machine.hpp"
 #include "cli/progress.hpp"
 #include "cli/table.hpp"
-#include "cpu/calibrate.hpp"
 #include "cpu/features.hpp"
 #include "gpu/runtime/device_report.hpp"
 #include "referee/sandbox/sandbox.hpp"
@@ -32,9 +32,15 @@ struct DoctorOptions {
   bool json = false;
 };
 
+// What the CPU reached with so many threads, by name.
+struct CpuCeilings {
+  int thread_count = 0;
+  std::map<std::string, double> values;
+};
+
 struct Examination {
   std::string huge_pages;
-  std::vector<cpu::Ceilings> ceilings;  // one thread, then all
+  std::vector<CpuCeilings> ceilings;  // one thread, then all
   const bench::Openblas* openblas = nullptr;
   std::vector<gpu::ReportLine> gpu;
   std::string why_no_gpu;                              // empty: the GPU backend works here
@@ -62,9 +68,9 @@ std::string huge_page_advice(const std::string& mode) {
 }
 
 // By the worse of the thread counts.
-std::string noise_judgement(const std::vector<cpu::Ceilings>& ceilings) {
+std::string noise_judgement(const std::vector<CpuCeilings>& ceilings) {
   double noise = 0;
-  for (const cpu::Ceilings& one : ceilings) noise = std::max(noise, one.noise);
+  for (const CpuCeilings& one : ceilings) noise = std::max(noise, one.values.at("noise"));
   if (noise < 0.005) return "quiet: differences of 1 % can be trusted";
   if (noise < 0.02) return "usable: compare medians of interleaved runs, trust 3 % and more";
   return "noisy: other work is running; trust only large differences, or stop it and try again";
@@ -96,7 +102,9 @@ Examination examine(const DoctorOptions& options) {
   Progress progress(static_cast<std::int64_t>(thread_counts.size() + (on_gpu ? 1 : 0)), {});
   for (const int count : thread_counts) {
     progress.begin_step(fmt::format("measuring with {} threads", count));
-    found.ceilings.push_back(cpu::measure_ceilings(best_isa(), count, options.seconds));
+    const Engine engine({.thread_count = count});
+    const backend::Ceilings measured = engine.state().measure_ceilings(options.seconds);
+    found.ceilings.push_back({count, {measured.values.begin(), measured.values.end()}});
   }
   if (on_gpu) {
     progress.begin_step("measuring the GPU");
@@ -106,12 +114,10 @@ Examination examine(const DoctorOptions& options) {
   return found;
 }
 
-Json to_json(const cpu::Ceilings& ceilings) {
-  return {{"threads", ceilings.thread_count},
-          {"read_gb_per_s", ceilings.read_gb_per_s},
-          {"integer_gop_per_s", ceilings.integer_gop_per_s},
-          {"fma_gflop_per_s", ceilings.fma_gflop_per_s},
-          {"noise", ceilings.noise}};
+Json to_json(const CpuCeilings& ceilings) {
+  Json json{{"threads", ceilings.thread_count}};
+  for (const auto& [name, value] : ceilings.values) json[name] = value;
+  return json;
 }
 
 void print_examination_json(const Examination& found) {
@@ -122,7 +128,7 @@ void print_examination_json(const Examination& found) {
                     {"missing", cpu::missing_features(isa)}});
   }
   Json ceilings = Json::array();
-  for (const cpu::Ceilings& one : found.ceilings) ceilings.push_back(to_json(one));
+  for (const CpuCeilings& one : found.ceilings) ceilings.push_back(to_json(one));
   Json gpu{{"usable", found.why_no_gpu.empty()}, {"why_not", found.why_no_gpu}};
   for (const gpu::ReportLine& line : found.gpu) gpu["found"][line.name] = line.value;
   if (found.gpu_ceilings) {
@@ -177,21 +183,21 @@ void print_machine(const Examination& found) {
   print(table);
 }
 
-void print_ceilings(const std::vector<cpu::Ceilings>& ceilings) {
+void print_ceilings(const std::vector<CpuCeilings>& ceilings) {
   std::vector<Column> columns{{fmt::format("measured with {}", cpu::to_string(best_isa()))}};
   std::vector<Cell> read{"DRAM read, GB/s"};
   std::vector<Cell> integer{best_isa() == cpu::Isa::kAmx ? "bf16 tile multiply-adds, GOP/s"
                                                          : "8-bit multiply-adds, GOP/s"};
   std::vector<Cell> fma{"FP32 multiply-adds, GFLOP/s"};
   std::vector<Cell> noise{"noise of a fixed spin, %"};
-  for (const cpu::Ceilings& one : ceilings) {
+  for (const CpuCeilings& one : ceilings) {
     columns.push_back(
         {fmt::format("{} thread{}", one.thread_count, one.thread_count == 1 ? "" : "s"),
          Align::kRight});
-    read.push_back(fmt::format("{:.1f}", one.read_gb_per_s));
-    integer.push_back(fmt::format("{:.0f}", one.integer_gop_per_s));
-    fma.push_back(fmt::format("{:.0f}", one.fma_gflop_per_s));
-    noise.push_back(fmt::format("{:.2f}", 100 * one.noise));
+    read.push_back(fmt::format("{:.1f}", one.values.at("read_gb_per_s")));
+    integer.push_back(fmt::format("{:.0f}", one.values.at("integer_gop_per_s")));
+    fma.push_back(fmt::format("{:.0f}", one.values.at("fma_gflop_per_s")));
+    noise.push_back(fmt::format("{:.2f}", 100 * one.values.at("noise")));
   }
   Table table(columns);
   for (const std::vector<Cell>& row : {read, integer, fma, noise}) table.add_row(row);

@@ -13,7 +13,7 @@
 namespace thresher::cli {
 
 struct Failure {
-  std::string backend;
+  std::string backend = "cpu";
   std::string suite;
   std::string suite_argument;  // a name or a path
   std::string problem;

@@ -50,7 +50,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{{"doctor", "--threads", "-3"}, 2, "--threads"},
         Mistake{{"suites", "nope"}, 2, "unknown suite 'nope'"},
         Mistake{{"variants", "--colour"}, 2, "--colour"},
-        Mistake{{"variants", "--backend", "cpu", "--choices"}, 2, "add --backend gpu"}));
+        Mistake{{"variants", "--choices", "--knobs"}, 2, "ask one at a time"}));
 
 INSTANTIATE_TEST_SUITE_P(Failures, Mistakes,
                          ::testing::Values(Mistake{
