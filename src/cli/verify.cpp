@@ -186,12 +186,12 @@ class Verifier {
     }
   }
 
-  // A CPU's case has all of its threads; in the emulator, and where kernels have to be compiled, cases
-  // run side by side.
+  // A case has all threads of the CPU, or the GPU, to itself; in the emulator cases run side by side.
   VerifyReport run() {
     const std::size_t case_count = problems_.size() * families_.size();
-    const bool has_threads = !ways_.first().state().takes_device_counts();
-    const auto at_a_time = static_cast<std::size_t>(has_threads ? 1 : cpu::usable_core_count());
+    const backend::Device& device = ways_.first().state();
+    const bool emulated = device.computes_in_host_memory() && device.takes_device_counts();
+    const auto at_a_time = static_cast<std::size_t>(emulated ? cpu::usable_core_count() : 1);
     Progress progress(static_cast<std::int64_t>(case_count));
     std::mutex progress_mutex;
     std::vector<VerifyReport> reports(case_count);

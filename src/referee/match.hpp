@@ -24,7 +24,7 @@ struct MatchOptions {
   bool cold = true;                  // evict caches before every timed call
   std::uint64_t seed = 0;            // 0: drawn from the kernel; recorded either way
   AnalysisOptions analysis;
-  EngineOptions gpu;  // for a match on a GPU
+  EngineOptions gpu = {.device = "gpu"};  // for a match on one
   // The thresher binary whose `worker` command runs contestants; empty: the running one. Programs
   // that are not thresher themselves, such as tests, have to say.
   std::filesystem::path program;
