@@ -3,11 +3,11 @@
 // time, of any group, expands them and multiplies them with a one-thread SGEMM of its own.
 #include <algorithm>
 
-#include "measure/cold_copies.hpp"
 #include "bench/float_activations.hpp"
 #include "bench/float_rows.hpp"
 #include "bench/peer.hpp"
 #include "bench/product_factors.hpp"
+#include "measure/cold_copies.hpp"
 
 namespace thresher::bench {
 namespace {

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "measure/cold_copies.hpp"
 #include "bench/float_activations.hpp"
 #include "bench/float_rows.hpp"
 #include "bench/peer.hpp"
 #include "bench/product_factors.hpp"
+#include "measure/cold_copies.hpp"
 
 namespace thresher::bench {
 namespace {

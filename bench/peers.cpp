@@ -101,8 +101,8 @@ class DevicePeers : public Peers {
 
   PeerEntrants make(const Problem& problem, const Inputs& inputs, std::size_t copy_count,
                     void* stream) const override {
-    const auto borrowed = std::make_shared<gpu::Stream>(
-        gpu_.device.context(), static_cast<gpu::cuda::Stream>(stream));
+    const auto borrowed = std::make_shared<gpu::Stream>(gpu_.device.context(),
+                                                        static_cast<gpu::cuda::Stream>(stream));
     GpuPeers made = make_gpu_peers({.device = gpu_.device,
                                     .stream = *borrowed,
                                     .compiler = gpu_.compiler,

@@ -48,7 +48,7 @@ struct Backend {
   std::vector<std::string> (*named_variants)() = nullptr;  // the default first, not all run here
   // Empty, or what an open device of this machine lacks for a variant.
   std::string (*missing_for)(std::string_view variant) = nullptr;
-  std::vector<std::string> (*choices)() = nullptr;         // all that choose() may return
+  std::vector<std::string> (*choices)() = nullptr;  // all that choose() may return
   std::string (*choose)(const Problem& problem, std::int64_t tokens_max,
                         const Machine& machine) = nullptr;
   std::string (*baseline)() = nullptr;  // where a season starts

@@ -100,8 +100,7 @@ class Bench {
   std::vector<BenchRow> run() {
     for (const EngineOptions& options : lane_options_) open_lane(options);
     for (const SelectedProblem& selected : problems_) {
-      const Inputs inputs =
-          make_inputs(selected.problem, InputFamily::kNatural, options_.seed);
+      const Inputs inputs = make_inputs(selected.problem, InputFamily::kNatural, options_.seed);
       for (const Lane& lane : lanes_) {
         progress_.begin_step(fmt::format("{} {} on {}", selected.suite, selected.problem.name,
                                          lane.lane.ceilings.title));

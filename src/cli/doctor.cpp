@@ -43,9 +43,9 @@ struct Examination {
   std::vector<CpuCeilings> ceilings;  // one thread, then all
   const bench::Openblas* openblas = nullptr;
   std::vector<gpu::ReportLine> gpu;
-  std::string why_no_gpu;                              // empty: the GPU backend works here
+  std::string why_no_gpu;                         // empty: the GPU backend works here
   std::optional<backend::Ceilings> gpu_ceilings;  // where it was measured
-  std::vector<referee::Protection> protections;        // of the sandbox that contestants run in
+  std::vector<referee::Protection> protections;   // of the sandbox that contestants run in
 };
 
 // The word in brackets in "always [madvise] never".

@@ -116,10 +116,10 @@ DealTerms terms_from(const std::vector<std::string>& assignments) {
 int run_match(const MatchArguments& arguments) {
   const Backend& backend = backend_from(arguments);
   Match match{.champion = contestant_from(arguments.champion, backend),
-                        .challenger = challenger_from(arguments, backend),
-                        .suite = load_named_suite(arguments.suite),
-                        .terms = terms_from(arguments.terms),
-                        .options = arguments.options};
+              .challenger = challenger_from(arguments, backend),
+              .suite = load_named_suite(arguments.suite),
+              .terms = terms_from(arguments.terms),
+              .options = arguments.options};
   match.options.cold = !arguments.warm;
   match.options.gpu = gpu_engine_options();
   // Steps: two contestants with three gates each, then at most heats_max heats.

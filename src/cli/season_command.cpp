@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kPilotShare = 0.25;    // of a season's time
+constexpr double kPilotShare = 0.25;  // of a season's time
 constexpr std::size_t kEventWidth = 99;
 // What a season is played on when nobody says: milliseconds each on two cores, or what a GPU is
 // for.
@@ -131,7 +131,8 @@ const Backend& new_backend(const SeasonOptions& options, const std::vector<Pitch
   const bool agree = std::all_of(pitches.begin(), pitches.end(), [&](const Pitch& pitch) {
     return pitch.backend == pitches.front().backend;
   });
-  if (word.empty() && agree && !pitches.empty() && find_backend(pitches.front().backend) != nullptr) {
+  if (word.empty() && agree && !pitches.empty() &&
+      find_backend(pitches.front().backend) != nullptr) {
     word = pitches.front().backend;
   }
   return resolve_backend(word);
@@ -189,7 +190,7 @@ std::vector<Option> season_options(SeasonOptions& options) {
            .value = &options.suite,
            .what = "Suite name or .toml file",
            .default_text = fmt::format("{}, on a GPU {}", backend_named("cpu").season_suite,
-                                        backend_named("gpu").season_suite)},
+                                       backend_named("gpu").season_suite)},
           backend,
           {.name = "--season",
            .value = &options.season,

@@ -77,8 +77,7 @@ class Ways {
         {.name = "sizes on the device", .engine = &engines_.back(), .device_counts = true});
     if (!on_gpu) return;
     base.device = "emulator";
-    ways_.push_back(
-        {.name = "emulator", .engine = &engines_.emplace_back(base), .beside = true});
+    ways_.push_back({.name = "emulator", .engine = &engines_.emplace_back(base), .beside = true});
   }
 
   // One thread has nobody to disagree with, so there are always two.
@@ -186,7 +185,8 @@ class Verifier {
     }
   }
 
-  // A case has all threads of the CPU, or the GPU, to itself; in the emulator cases run side by side.
+  // A case has all threads of the CPU, or the GPU, to itself; in the emulator cases run side by
+  // side.
   VerifyReport run() {
     const std::size_t case_count = problems_.size() * families_.size();
     const backend::Device& device = ways_.first().state();
@@ -233,20 +233,19 @@ class Verifier {
           report.add_skipped(runner, support.why_not);
           continue;
         }
-        const Finding finding =
-            verify_case.check(runner, [&](const measure::GuardedOutputs& outputs) {
-              prepared.run(way, variant, outputs);
-            });
+        const Finding finding = verify_case.check(
+            runner,
+            [&](const measure::GuardedOutputs& outputs) { prepared.run(way, variant, outputs); });
         report.add_checked(runner, selected.suite + "/" + problem.name, finding);
         if (finding.ok) continue;
         report.add_failure({.backend = std::string(backend_.name),
-                             .suite = selected.suite,
-                             .suite_argument = selected.suite_argument,
-                             .problem = problem.name,
-                             .family = std::string(to_string(family)),
-                             .seed = options_.seed,
-                             .runner = runner,
-                             .finding = finding});
+                            .suite = selected.suite,
+                            .suite_argument = selected.suite_argument,
+                            .problem = problem.name,
+                            .family = std::string(to_string(family)),
+                            .seed = options_.seed,
+                            .runner = runner,
+                            .finding = finding});
       }
     }
     return report;

@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "measure/guarded_outputs.hpp"
 #include "gemm/conformance.hpp"
 #include "gemm/inputs.hpp"
+#include "measure/guarded_outputs.hpp"
 #include "thresher/problem.hpp"
 
 namespace thresher::cli {

@@ -27,10 +27,9 @@ constexpr std::size_t kFailuresShownMax = 10;
 }  // namespace
 
 std::string repeat_command(const Failure& failure) {
-  std::string command =
-      fmt::format("thresher verify --backend {} --suite {} --problem {} --family {} --seed {}",
-                  failure.backend, shell_quoted(failure.suite_argument), failure.problem,
-                  failure.family, failure.seed);
+  std::string command = fmt::format(
+      "thresher verify --backend {} --suite {} --problem {} --family {} --seed {}", failure.backend,
+      shell_quoted(failure.suite_argument), failure.problem, failure.family, failure.seed);
   std::vector<std::string> variants{failure.runner.variant};
   std::vector<std::string> ways{failure.runner.way};
   if (failure.finding.twin) {

@@ -60,8 +60,8 @@ std::string turned(std::string_view variant, const KnobValues& knobs) {
 
 // For NVFP4 activations every body but AMX's sums exact integers in the same order.
 std::string twin_set(const Problem& problem, std::string_view variant, bool, bool) {
-  const bool is_integer = problem.activations == Activations::kNvfp4 &&
-                          variant_from_name(variant).isa != Isa::kAmx;
+  const bool is_integer =
+      problem.activations == Activations::kNvfp4 && variant_from_name(variant).isa != Isa::kAmx;
   return is_integer ? "integer" : std::string(variant);
 }
 

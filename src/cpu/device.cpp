@@ -174,8 +174,7 @@ class HostDevice : public backend::Device {
 
  private:
   std::string threads_text() const {
-    return fmt::format("{} thread{}", machine_.thread_count,
-                       machine_.thread_count == 1 ? "" : "s");
+    return fmt::format("{} thread{}", machine_.thread_count, machine_.thread_count == 1 ? "" : "s");
   }
 
   Machine machine_;

@@ -5,9 +5,9 @@
 
 #include <cstdint>
 
+#include "gpu/runtime/gpu.hpp"
 #include "gpu/runtime/module.hpp"
 #include "gpu/runtime/stream.hpp"
-#include "gpu/runtime/gpu.hpp"
 
 namespace thresher::measure {
 

@@ -124,9 +124,8 @@ class Series {
     const Entrant& entrant = entrants_[index];
     Timing& timing = timings_[index];
     const std::vector<OutputView> outputs = entrant.fetch(copy);
-    const Conformance conformance =
-        check_outputs(entrant.problem, inputs_, outputs,
-                      {.sample_count = element_count, .seed = random_.next()});
+    const Conformance conformance = check_outputs(
+        entrant.problem, inputs_, outputs, {.sample_count = element_count, .seed = random_.next()});
     timing.max_error_over_bound =
         std::max(timing.max_error_over_bound, conformance.max_error_over_bound);
     std::string failure = conformance.ok ? entrant.find_trespass() : conformance.first_failure;

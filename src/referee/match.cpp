@@ -54,10 +54,10 @@ void check_backends(const Match& match) {
   const std::string_view champion = backend_of(match.champion).name;
   const std::string_view challenger = backend_of(match.challenger).name;
   if (champion == challenger && find_venue(champion) != nullptr) return;
-  throw Error(fmt::format(
-      "the champion '{}' runs on the {}, the challenger '{}' on the {}: a match "
-      "is between two on the CPU or two on a GPU",
-      match.champion.name, champion, match.challenger.name, challenger));
+  throw Error(
+      fmt::format("the champion '{}' runs on the {}, the challenger '{}' on the {}: a match "
+                  "is between two on the CPU or two on a GPU",
+                  match.champion.name, champion, match.challenger.name, challenger));
 }
 
 // The gates and the heats of one match, and what they write down.

@@ -21,7 +21,10 @@ constexpr Venue kVenues[] = {
      .leaves_worker_behind = false,
      .hold_gpu = [](const EngineOptions&,
                     const std::filesystem::path&) -> std::unique_ptr<RefereeGpu> { return {}; },
-     .rates = [](const ArmOptions& arm) { return rates_once(Engine({.thread_count = arm.thread_count})); },
+     .rates =
+         [](const ArmOptions& arm) {
+           return rates_once(Engine({.thread_count = arm.thread_count}));
+         },
      .build = build_for_cpu,
      .make_staged_arm = make_staged_cpu_arm,
      .samplers = cpu_samplers,

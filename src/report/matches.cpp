@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "referee/statistics/json.hpp"
 #include "referee/statistics/heat_values.hpp"
+#include "referee/statistics/json.hpp"
 #include "report/season.hpp"
 #include "report/values.hpp"
 #include "thresher/error.hpp"

@@ -39,11 +39,10 @@ TEST(HostPeers, ObeyTheContract) {
           for (std::uint64_t call = 0; call < 3; ++call) {  // on different copies of the weights
             peer.poison(0, call);
             peer.enqueue(0);
-            const Conformance conformance =
-                check_outputs(peer.problem, inputs, peer.fetch(0), {});
-            EXPECT_TRUE(conformance.ok) << peer.name << ", " << to_string(op) << ", "
-                                        << to_string(activations) << ": "
-                                        << conformance.first_failure;
+            const Conformance conformance = check_outputs(peer.problem, inputs, peer.fetch(0), {});
+            EXPECT_TRUE(conformance.ok)
+                << peer.name << ", " << to_string(op) << ", " << to_string(activations) << ": "
+                << conformance.first_failure;
             EXPECT_EQ(peer.find_trespass(), "");
           }
         }
@@ -64,8 +63,7 @@ TEST(FloatRows, ExpandEveryCodeWithEveryScale) {
   }
   matrix.k_elements = static_cast<std::int64_t>(matrix.codes.size()) * 2;
   std::vector<float> expanded(static_cast<std::size_t>(matrix.k_elements));
-  expand_nvfp4(matrix.codes.data(), matrix.scales.data(), matrix.k_elements,
-                      expanded.data());
+  expand_nvfp4(matrix.codes.data(), matrix.scales.data(), matrix.k_elements, expanded.data());
   EXPECT_EQ(expanded, dequantize(matrix.view()));
 }
 

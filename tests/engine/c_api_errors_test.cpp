@@ -321,7 +321,8 @@ TEST_F(CApiErrors, WorkspaceOfAnotherPlan) {
 }
 
 TEST_F(CApiErrors, NoMemoryForAWorkspace) {
-  if (kCApiErrorsSanitized) GTEST_SKIP() << "the sanitizers' allocators abort instead of returning null";
+  if (kCApiErrorsSanitized)
+    GTEST_SKIP() << "the sanitizers' allocators abort instead of returning null";
   // More than an address space holds.
   const std::vector<thresher_group> groups(64, {.m = 65536, .n = 16, .k = kExtentMax});
   problem_ = {.activations = THRESHER_A_BF16, .groups = groups.data(), .group_count = 64};

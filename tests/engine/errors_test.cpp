@@ -37,7 +37,8 @@ TEST(EngineErrors, ThreadCountOutOfRange) {
 
 // Starts more threads than the address space has room for stacks, in a child process.
 TEST(EngineErrors, ThreadsThatTheSystemRefuses) {
-  if (kErrorsSanitized) GTEST_SKIP() << "shadow memory needs the address space that this test takes away";
+  if (kErrorsSanitized)
+    GTEST_SKIP() << "shadow memory needs the address space that this test takes away";
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   const auto start_too_many = [] {
     const rlimit limit{.rlim_cur = 512u << 20, .rlim_max = 512u << 20};
@@ -237,7 +238,8 @@ TEST_F(PlanErrors, MoreTasksThanCanBeListed) {
 
 // 64 groups of 2^40 activations, kept as floats: more than the 2^47 bytes of an address space.
 TEST_F(PlanErrors, WorkspaceThatNoMachineHas) {
-  if (kErrorsSanitized) GTEST_SKIP() << "the sanitizers' allocators abort instead of returning null";
+  if (kErrorsSanitized)
+    GTEST_SKIP() << "the sanitizers' allocators abort instead of returning null";
   problem_.activations = Activations::kBf16;
   problem_.groups.assign(256, {.m = 65536, .n = 16, .k = kExtentMax});
   const Plan plan = engine_.plan(problem_);

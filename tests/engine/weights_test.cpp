@@ -41,7 +41,8 @@ ON_DEVICES(WeightsTest);
 TEST_P(WeightsTest, GiveBackTheVeryBytesOfGemm) {
   for (const std::int64_t n : kColumns) {
     for (const std::int64_t k : kElements) {
-      SCOPED_TRACE(::testing::Message() << "n = " << n << ", k = " << k << ", seed " << kWeightsSeed);
+      SCOPED_TRACE(::testing::Message()
+                   << "n = " << n << ", k = " << k << ", seed " << kWeightsSeed);
       const GroupInputs inputs = draw(Op::kGemm, n, k);
       const Weights weights = engine().pack({.b = inputs.b.view()});
       EXPECT_EQ(weights.op(), Op::kGemm);
@@ -55,7 +56,8 @@ TEST_P(WeightsTest, GiveBackTheVeryBytesOfGemm) {
 TEST_P(WeightsTest, GiveBackTheVeryBytesOfDual) {
   for (const std::int64_t n : kColumns) {
     for (const std::int64_t k : kElements) {
-      SCOPED_TRACE(::testing::Message() << "n = " << n << ", k = " << k << ", seed " << kWeightsSeed);
+      SCOPED_TRACE(::testing::Message()
+                   << "n = " << n << ", k = " << k << ", seed " << kWeightsSeed);
       const GroupInputs inputs = draw(Op::kDual, n, k);
       const Weights weights =
           engine().pack({.op = Op::kDual, .b = inputs.b.view(), .up = inputs.b_up.view()});

@@ -5,9 +5,9 @@
 
 #include <cstring>
 
-#include "measure/guarded_outputs.hpp"
 #include "gemm/inputs.hpp"
 #include "gemm/oracle.hpp"
+#include "measure/guarded_outputs.hpp"
 #include "thresher/problem.hpp"
 
 namespace thresher::measure {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instrument itself, with entrants that are right, wrong or lazy, on the host's clock and on one
-// that times without pauses as a GPU's does.
+// The instrument itself, with entrants that are right, wrong or lazy, on the host's clock and on
+// one that times without pauses as a GPU's does.
 #include "measure/series.hpp"
 
 #include <gtest/gtest.h>
@@ -40,8 +40,10 @@ TEST_F(SeriesTest, EveryEntrantPlaysEveryRound) {
   int first_calls = 0;
   int second_calls = 0;
   const std::vector<Timing> timings =
-      play({entrant("first", [&] { ++first_calls, answer(first_); }, first_),
-            entrant("second", [&] { ++second_calls, answer(second_); }, second_)});
+      play({entrant(
+                "first", [&] { ++first_calls, answer(first_); }, first_),
+            entrant(
+                "second", [&] { ++second_calls, answer(second_); }, second_)});
   ASSERT_EQ(timings.size(), 2u);
   EXPECT_EQ(timings[0].name, "first");
   EXPECT_GE(timings[0].sample_count, 6);
@@ -112,8 +114,10 @@ class ScriptedClock : public Clock {
 // whom it belongs, whatever the order; checks stand before and after, not between.
 TEST_F(SeriesTest, QueuesAheadAndKeepsTimesApart) {
   ScriptedClock clock;
-  const std::vector<Entrant> entrants{entrant("first", [&] { answer(first_); }, first_),
-                                      entrant("second", [&] { answer(second_); }, second_)};
+  const std::vector<Entrant> entrants{entrant(
+                                          "first", [&] { answer(first_); }, first_),
+                                      entrant(
+                                          "second", [&] { answer(second_); }, second_)};
   const std::vector<Timing> timings =
       play_series(clock, entrants, inputs_, {.seconds = 0.001, .seed = 3});
   EXPECT_EQ(timings[0].us.median, 10);

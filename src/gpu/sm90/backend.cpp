@@ -26,8 +26,8 @@ std::string turned(std::string_view variant, const KnobValues& knobs) {
   return name(read);
 }
 
-// With exact sums nothing can differ. Otherwise a variant's two ways must agree, unless where it cuts
-// k depends on how many tokens may come.
+// With exact sums nothing can differ. Otherwise a variant's two ways must agree, unless where it
+// cuts k depends on how many tokens may come.
 std::string twin_set(const Problem&, std::string_view variant, bool exact, bool device_counts) {
   if (exact) return "exact";
   const bool balanced = variant_from_name(variant).knobs.schedule == Schedule::kBalanced;

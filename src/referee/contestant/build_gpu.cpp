@@ -19,7 +19,9 @@ namespace {
 namespace fs = std::filesystem;
 
 Job job_of(const Contestant& contestant, JobKind kind, const BuildOptions& options) {
-  return {.kind = kind, .backend = std::string(backend_of(contestant).name), .cuda = options.gpu->setting()};
+  return {.kind = kind,
+          .backend = std::string(backend_of(contestant).name),
+          .cuda = options.gpu->setting()};
 }
 
 BuildResult build_variant(const Contestant& contestant, const BuildOptions& options) {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "gemm/conformance.hpp"
-#include "referee/fault.hpp"
 #include "measure/guarded_region.hpp"
+#include "referee/fault.hpp"
 #include "referee/stage/stage.hpp"
 
 namespace thresher::referee {

@@ -8,9 +8,9 @@
 #include <cstring>
 
 #include "assert.hpp"
+#include "cpu/side_by_side.hpp"
 #include "referee/stage/outputs.hpp"
 #include "referee/timing/referee_gpu.hpp"
-#include "cpu/side_by_side.hpp"
 
 namespace thresher::referee {
 namespace {

@@ -19,9 +19,9 @@
 #include <string>
 #include <vector>
 
+#include "measure/guarded_region.hpp"
 #include "referee/sandbox/scratch.hpp"
 #include "referee/stage/gpu_stage.hpp"
-#include "measure/guarded_region.hpp"
 #include "referee/timing/arm.hpp"
 #include "referee/timing/contestant_process.hpp"
 

@@ -78,7 +78,8 @@ class HeatPlay {
   // All at a time: most of it is waiting for a device, or for somebody's packages to load.
   void start() {
     std::array<std::optional<Fault>, kArmCount> faults;
-    cpu::side_by_side(kArmCount, kArmCount, [&](std::size_t i) { faults[i] = arm(kRoles[i]).start(); });
+    cpu::side_by_side(kArmCount, kArmCount,
+                      [&](std::size_t i) { faults[i] = arm(kRoles[i]).start(); });
     for (std::size_t i = 0; i < kArmCount; ++i) hold(kRoles[i], std::move(faults[i]));
   }
 

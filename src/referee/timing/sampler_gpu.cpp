@@ -5,11 +5,11 @@
 #include <deque>
 #include <vector>
 
+#include "cpu/side_by_side.hpp"
 #include "referee/stage/gpu_copies.hpp"
 #include "referee/stage/outputs.hpp"
 #include "referee/timing/gpu_arm.hpp"
 #include "referee/timing/sampler.hpp"
-#include "cpu/side_by_side.hpp"
 
 namespace thresher::referee {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A contestant inside our own worker: a variant of the engine, a shared library, or the kernels of a
-// CUDA source. The worker speaks the protocol (worker.hpp) and holds a device's clock; a host
+// A contestant inside our own worker: a variant of the engine, a shared library, or the kernels of
+// a CUDA source. The worker speaks the protocol (worker.hpp) and holds a device's clock; a host
 // computes, or queues work.
 #pragma once
 

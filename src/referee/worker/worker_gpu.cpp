@@ -11,8 +11,8 @@
 
 #include "gpu/runtime/gpu.hpp"
 #include "gpu/runtime/memory.hpp"
-#include "referee/worker/arena_view.hpp"
 #include "measure/gpu_delay.hpp"
+#include "referee/worker/arena_view.hpp"
 #include "referee/worker/host.hpp"
 #include "referee/worker/worker.hpp"
 #include "thresher/error.hpp"
@@ -73,8 +73,7 @@ class GpuWorker : public Worker {
     const auto* records =
         shared_.view().at<const GroupRecord>(request.table_offset, request.group_count);
     for (std::int64_t g = 0; g < request.group_count; ++g) {
-      HostedWeights& one =
-          weights.emplace_back(shared_.view().weights(request.op, records[g]));
+      HostedWeights& one = weights.emplace_back(shared_.view().weights(request.op, records[g]));
       const HostedWeights device = input_->view().weights(request.op, records[g]);
       one.device_b = device.b;
       one.device_b_up = device.b_up;

@@ -8,9 +8,9 @@
 #include <cmath>
 #include <string_view>
 
+#include "measure/statistics.hpp"
 #include "referee/fault.hpp"
 #include "referee/statistics/json.hpp"
-#include "measure/statistics.hpp"
 #include "referee/statistics/verdict.hpp"
 #include "thresher/error.hpp"
 

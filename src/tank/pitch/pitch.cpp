@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "digest/sha256.hpp"
-#include "gemm/toml_words.hpp"
 #include "engine/backends.hpp"
+#include "gemm/toml_words.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher {
@@ -49,8 +49,7 @@ Contestant contestant_against(const Pitch& pitch, const Contestant& champion) {
                     "champion '{}' is none; name a whole variant instead",
                     pitch.name, champion.name));
   }
-  contestant.variant =
-      backend_of_variant(champion.variant).turned(champion.variant, pitch.knobs);
+  contestant.variant = backend_of_variant(champion.variant).turned(champion.variant, pitch.knobs);
   contestant.name = contestant.variant;
   return contestant;
 }

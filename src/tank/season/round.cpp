@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "gemm/random.hpp"
 #include "engine/backends.hpp"
+#include "gemm/random.hpp"
 #include "referee/statistics/json.hpp"
 #include "tank/pitch/constraint.hpp"
 #include "thresher/error.hpp"

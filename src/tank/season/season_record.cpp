@@ -49,11 +49,10 @@ std::string recorded_folder(const std::filesystem::path& folder) {
 }
 
 nlohmann::json contestant_to_json(const Contestant& contestant) {
-  Json json{
-      {"kind", to_string(contestant.kind)},      {"name", contestant.name},
-      {"variant", contestant.variant},           {"source", contestant.source.string()},
-      {"command", contestant.command},           {"folder", recorded_folder(contestant.folder)},
-      {"backend", contestant.backend}};
+  Json json{{"kind", to_string(contestant.kind)}, {"name", contestant.name},
+            {"variant", contestant.variant},      {"source", contestant.source.string()},
+            {"command", contestant.command},      {"folder", recorded_folder(contestant.folder)},
+            {"backend", contestant.backend}};
   if (contestant.kind == ContestantKind::kCuda) json["launches"] = to_text(contestant.launches);
   return json;
 }

@@ -32,15 +32,13 @@ class Rig {
         clock_(measure::make_clock(
             engine, {.surroundings = measure::Surroundings::kBackToBack, .graph = false})) {}
 
-  std::int64_t kernel_count() const {
-    return static_cast<std::int64_t>(plan_.kernels().size());
-  }
+  std::int64_t kernel_count() const { return static_cast<std::int64_t>(plan_.kernels().size()); }
 
   double median_us(double seconds) {
     const std::vector<measure::Entrant> self{
-        {.name = plan_.variant(),
-         .problem = plan_.problem(),
-         .enqueue = [this](std::size_t) { call_.enqueue(clock_->stream()); }}};
+        {.name = plan_.variant(), .problem = plan_.problem(), .enqueue = [this](std::size_t) {
+           call_.enqueue(clock_->stream());
+         }}};
     clock_->get_ready(self);
     clock_->run_untimed(0);  // first touch of pages and caches
     std::vector<double> samples_us;

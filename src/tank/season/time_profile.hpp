@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a variant's time goes on a device: the whole problem; the same with next to no k (what is
-// left is the call, packing or the prologue, and the epilogue); with next to no tokens (what is left
-// is reading and decoding the weights); and on the CPU on one thread. A research round reports it;
-// the Theorist starts from its times.
+// left is the call, packing or the prologue, and the epilogue); with next to no tokens (what is
+// left is reading and decoding the weights); and on the CPU on one thread. A research round reports
+// it; the Theorist starts from its times.
 #pragma once
 
 #include <cstdint>

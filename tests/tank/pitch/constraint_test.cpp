@@ -6,11 +6,10 @@
 
 #include <set>
 
+#include "engine/backends.hpp"
 #include "gemm/suite.hpp"
 #include "nvfp4/error_message.hpp"
-#include "engine/backends.hpp"
 #include "tank/scratch_folder.hpp"
-#include "engine/backends.hpp"
 #include "tank/season/season.hpp"
 
 namespace thresher {
@@ -100,7 +99,8 @@ TEST(Constraint, LimitsOfHopperAreThoseOfTheKernels) {
     Pitch pitch = variant_pitch({}, variant);
     pitch.backend = "gpu";
     EXPECT_EQ(vetoed_by(pitch), constraint) << variant;
-    EXPECT_FALSE(backend_of_variant(variant).supports(suite.problems[0], variant, {}).ok) << variant;
+    EXPECT_FALSE(backend_of_variant(variant).supports(suite.problems[0], variant, {}).ok)
+        << variant;
   }
   Pitch most = variant_pitch({}, "gpu_sm90:tokens=256,stages=6");
   most.backend = "gpu";

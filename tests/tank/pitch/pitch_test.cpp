@@ -10,9 +10,9 @@
 #include <iterator>
 
 #include "digest/sha256.hpp"
+#include "engine/backends.hpp"
 #include "nvfp4/error_message.hpp"
 #include "tank/scratch_folder.hpp"
-#include "engine/backends.hpp"
 #include "tank/season/season.hpp"
 #include "thresher/error.hpp"
 
@@ -361,8 +361,7 @@ TEST(Pitch, CudaSourcesSayHowTheyAreLaunched) {
 }
 
 TEST(Pitch, CommandsOfTheGpuAreItsOwn) {
-  EXPECT_EQ(parse_pitch(with_gpu("command = [\"true\"]"), "x.toml").contestant.backend,
-            "gpu");
+  EXPECT_EQ(parse_pitch(with_gpu("command = [\"true\"]"), "x.toml").contestant.backend, "gpu");
   EXPECT_EQ(parse_pitch(with_contestant("command = [\"true\"]"), "x.toml").contestant.backend,
             "cpu");
 }

@@ -5,11 +5,10 @@
 
 #include <filesystem>
 
-#include "gemm/suite.hpp"
 #include "engine/backends.hpp"
+#include "gemm/suite.hpp"
 #include "tank/pitch/constraint.hpp"
 #include "tank/pitch/pitch.hpp"
-#include "engine/backends.hpp"
 #include "tank/season/season.hpp"
 
 namespace thresher {
@@ -82,7 +81,8 @@ TEST(ShippedGpuPitches, TurnTheBaselineIntoSomethingThatRuns) {
     EXPECT_FALSE(find_veto(pitch, builtin_constraints(), {.suite = pitch.suite})) << pitch.name;
     for (const std::string& suite : {std::string("seeds"), pitch.suite}) {
       for (const Problem& problem : load_suite(suite).problems) {
-        const Support support = backend_of_variant(pitch.contestant.variant).supports(problem, pitch.contestant.variant, {});
+        const Support support = backend_of_variant(pitch.contestant.variant)
+                                    .supports(problem, pitch.contestant.variant, {});
         EXPECT_TRUE(support.ok) << pitch.name << ", " << problem.name << ": " << support.why_not;
       }
     }
@@ -111,7 +111,8 @@ TEST(GpuBaseline, RunsEverySuite) {
   EXPECT_EQ(backend_named("gpu").turned(baseline.variant, {}), baseline.name);
   for (const std::string& name : builtin_suite_names()) {
     for (const Problem& problem : load_suite(name).problems) {
-      const Support support = backend_of_variant(baseline.variant).supports(problem, baseline.variant, {});
+      const Support support =
+          backend_of_variant(baseline.variant).supports(problem, baseline.variant, {});
       EXPECT_TRUE(support.ok) << name << ", " << problem.name << ": " << support.why_not;
     }
   }

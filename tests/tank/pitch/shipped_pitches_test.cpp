@@ -6,10 +6,10 @@
 #include <filesystem>
 
 #include "cpu/variant.hpp"
+#include "engine/backends.hpp"
 #include "gemm/suite.hpp"
 #include "tank/pitch/constraint.hpp"
 #include "tank/pitch/pitch.hpp"
-#include "engine/backends.hpp"
 #include "tank/season/season.hpp"
 
 namespace thresher {

@@ -2,12 +2,12 @@
 // A season on a GPU, with a referee that needs none: its record, its vetoes, its lessons.
 #include <gtest/gtest.h>
 
+#include "engine/backends.hpp"
 #include "tank/fake_season.hpp"
 #include "tank/pitch/constraint.hpp"
 #include "tank/scratch_folder.hpp"
-#include "engine/backends.hpp"
-#include "tank/season/season.hpp"
 #include "tank/season/scoreboard.hpp"
+#include "tank/season/season.hpp"
 
 namespace thresher {
 namespace {
