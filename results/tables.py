@@ -61,6 +61,15 @@ def bench_table(rows):
                          f"{row['share_of_light']:.2f}", *peer_cells(row)] for row in rows))
 
 
+def surroundings_table(file):
+    """The same calls among foreign kernels, back to back and alone: bench.jsonl, _back_to_back, _alone."""
+    stem = file.replace("_alone.jsonl", "")
+    timings = [rows_of(f"{stem}{ending}.jsonl") for ending in ("", "_back_to_back", "_alone")]
+    head = ["suite", "problem", "> among foreign kernels µs", "> back to back µs", "> alone µs"]
+    return table(head, ([rows[0]["suite"], title_of(rows[0]), *(us_text(row["median_us"]) for row in rows)]
+                        for rows in zip(*timings)))
+
+
 def choice_sentence(rows):
     """The first line of a problem is what the engine chose, the others what it could have chosen."""
     worse = []
@@ -124,6 +133,8 @@ def season_table(entries):
 
 
 def table_of(file):
+    if file.endswith("_alone.jsonl"):
+        return surroundings_table(file)
     rows = rows_of(file)
     if "hash" in rows[0]:
         return season_table(rows)
