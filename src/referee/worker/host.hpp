@@ -62,6 +62,10 @@ class Host {
                                             std::span<const HostedWeights> weights) = 0;
 };
 
+// A type as contestants are told it, in C and in CUDA.
+int contestant_code(Activations activations);
+int contestant_code(Output output);
+
 // The engine must outlive the host. An empty variant is the engine's choice.
 std::unique_ptr<Host> make_variant_host(const Engine& engine, std::string variant);
 std::unique_ptr<Host> make_library_host(const std::filesystem::path& library, int thread_count);

@@ -28,30 +28,6 @@ std::vector<std::byte> read_cubin(const std::filesystem::path& path) {
   return {view.begin(), view.end()};
 }
 
-int to_cuda(Activations activations) {
-  switch (activations) {
-    case Activations::kNvfp4:
-      return THRESHER_CONTESTANT_NVFP4;
-    case Activations::kFp16:
-      return THRESHER_CONTESTANT_FP16;
-    case Activations::kBf16:
-      break;
-  }
-  return THRESHER_CONTESTANT_BF16;
-}
-
-int to_cuda(Output output) {
-  switch (output) {
-    case Output::kFp16:
-      return THRESHER_CONTESTANT_FP16;
-    case Output::kBf16:
-      return THRESHER_CONTESTANT_BF16;
-    case Output::kFp32:
-      break;
-  }
-  return THRESHER_CONTESTANT_FP32;
-}
-
 thresher_kernel_matrix to_cuda(const Nvfp4View& view) {
   return {.codes = view.codes, .scales = view.scales, .global_scale = view.global_scale};
 }
@@ -172,8 +148,8 @@ class CudaHost : public Host {
     prepared.arguments = {
         .group_count = static_cast<long long>(problem.groups.size()),
         .op = problem.op == Op::kDual ? THRESHER_CONTESTANT_DUAL : THRESHER_CONTESTANT_GEMM,
-        .activations = to_cuda(problem.activations),
-        .output = to_cuda(problem.output),
+        .activations = contestant_code(problem.activations),
+        .output = contestant_code(problem.output),
         .sm_count = sm_count,
         .packed = prepared.packed.pointer<void>(),
         .workspace = prepared.workspace.pointer<void>()};

@@ -51,30 +51,6 @@ thresher_contestant_matrix to_c(const Nvfp4View& view) {
   return {.codes = view.codes, .scales = view.scales, .global_scale = view.global_scale};
 }
 
-int to_c(Activations activations) {
-  switch (activations) {
-    case Activations::kNvfp4:
-      return THRESHER_CONTESTANT_NVFP4;
-    case Activations::kFp16:
-      return THRESHER_CONTESTANT_FP16;
-    case Activations::kBf16:
-      break;
-  }
-  return THRESHER_CONTESTANT_BF16;
-}
-
-int to_c(Output output) {
-  switch (output) {
-    case Output::kFp16:
-      return THRESHER_CONTESTANT_FP16;
-    case Output::kBf16:
-      return THRESHER_CONTESTANT_BF16;
-    case Output::kFp32:
-      break;
-  }
-  return THRESHER_CONTESTANT_FP32;
-}
-
 class PreparedLibrary : public Prepared {
  public:
   PreparedLibrary(const Functions& functions, const Problem& problem, int thread_count,
@@ -90,8 +66,8 @@ class PreparedLibrary : public Prepared {
     }
     calls_.resize(groups_.size());
     problem_ = {.op = problem.op == Op::kDual ? THRESHER_CONTESTANT_DUAL : THRESHER_CONTESTANT_GEMM,
-                .activations = to_c(problem.activations),
-                .output = to_c(problem.output),
+                .activations = contestant_code(problem.activations),
+                .output = contestant_code(problem.output),
                 .thread_count = thread_count,
                 .group_count = static_cast<std::int64_t>(groups_.size()),
                 .groups = groups_.data()};
@@ -144,6 +120,30 @@ class LibraryHost : public Host {
 };
 
 }  // namespace
+
+int contestant_code(Activations activations) {
+  switch (activations) {
+    case Activations::kNvfp4:
+      return THRESHER_CONTESTANT_NVFP4;
+    case Activations::kFp16:
+      return THRESHER_CONTESTANT_FP16;
+    case Activations::kBf16:
+      break;
+  }
+  return THRESHER_CONTESTANT_BF16;
+}
+
+int contestant_code(Output output) {
+  switch (output) {
+    case Output::kFp16:
+      return THRESHER_CONTESTANT_FP16;
+    case Output::kBf16:
+      return THRESHER_CONTESTANT_BF16;
+    case Output::kFp32:
+      break;
+  }
+  return THRESHER_CONTESTANT_FP32;
+}
 
 std::unique_ptr<Host> make_library_host(const std::filesystem::path& library, int thread_count) {
   return std::make_unique<LibraryHost>(library, thread_count);
