@@ -8,7 +8,7 @@
 //
 // Packed activations, per 32 k: rows x 32 bf16. Decoded panels, per 32 k and panel: 16 rows (pairs
 // of k) of 16 columns x 2 bf16, the layout of the instruction's second operand. Tiles: 0..3 sums
-// (row tile * 2 + panel), 4..5 activations, 6..7 weights.
+// (token tile * 2 + panel), 4..5 activations, 6..7 weights.
 #include "cpu/vec_avx512.hpp"
 
 #include <cstring>
@@ -121,14 +121,14 @@ void decode(const std::uint8_t* const* panels, int panel_count, std::int64_t sup
   }
 }
 
-// Tiles hold exactly the rows there are, so that a store never reaches the next row tile's sums.
+// Tiles hold exactly the rows there are, so that a store never reaches the next token tile's sums.
 TileConfig tile_config(int row_count) {
   TileConfig config;
   const int rows[2] = {row_count < kTileRows ? row_count : kTileRows,
                        row_count < kTileRows ? 0 : row_count - kTileRows};
   for (int tile = 0; tile < 8; ++tile) {
-    const int row_tile = tile < 4 ? tile / 2 : tile - 4;
-    const int count = tile >= 6 ? kTileRows : rows[row_tile];
+    const int token_tile = tile < 4 ? tile / 2 : tile - 4;
+    const int count = tile >= 6 ? kTileRows : rows[token_tile];
     config.rows[tile] = static_cast<std::uint8_t>(count);
     config.row_bytes[tile] = count > 0 ? 64 : 0;
   }
@@ -136,9 +136,9 @@ TileConfig tile_config(int row_count) {
 }
 
 // The tile intrinsics take literal tile numbers, hence the branches on constants.
-template <int kRowTiles, int kPanels>
+template <int kTokenTiles, int kPanels>
 struct SumTiles {
-  static constexpr bool kLow = kRowTiles == 2;
+  static constexpr bool kLow = kTokenTiles == 2;
   static constexpr bool kRight = kPanels == 2;
   static constexpr long kStride = kSumColumns * 4;
 
@@ -180,9 +180,9 @@ struct SumTiles {
   }
 };
 
-template <int kRowTiles, int kPanels>
+template <int kTokenTiles, int kPanels>
 void amx_tile(const TileArgs& args) {
-  using Sums = SumTiles<kRowTiles, kPanels>;
+  using Sums = SumTiles<kTokenTiles, kPanels>;
   const TileConfig config = tile_config(args.row_count);
   load_config(config);
   if (args.add) {

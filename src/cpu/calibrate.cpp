@@ -15,6 +15,7 @@
 #include "cpu/calibrate_loops.hpp"
 #include "cpu/pages.hpp"
 #include "cpu/pool.hpp"
+#include "hide.hpp"
 
 namespace thresher::cpu {
 namespace {
@@ -63,8 +64,8 @@ using Words = std::uint64_t __attribute__((vector_size(16)));
 
 template <typename Vector, typename Lane>
 void portable_multiply_add(std::int64_t iteration_count, Lane factor_value) {
-  volatile Lane unknown = factor_value;
-  const Vector factor = Vector{} + unknown;
+  hide(factor_value);
+  const Vector factor = Vector{} + factor_value;
   Vector sums[kPortableChainCount];
   for (int i = 0; i < kPortableChainCount; ++i) sums[i] = Vector{} + static_cast<Lane>(i + 1);
   for (std::int64_t i = 0; i < iteration_count; ++i) {
@@ -73,7 +74,7 @@ void portable_multiply_add(std::int64_t iteration_count, Lane factor_value) {
   }
   Vector total = {};
   for (const Vector& sum : sums) total += sum;
-  unknown = total[0];
+  use(total);
 }
 
 void portable_fma(std::int64_t iteration_count) {
@@ -96,8 +97,7 @@ void portable_read(const ReadArgs& args) {
       }
     }
   }
-  volatile std::uint64_t sink = sum[0] ^ sum[1];
-  static_cast<void>(sink);
+  use(sum);
 }
 
 struct Loops {
@@ -185,10 +185,10 @@ double measure_gop_per_s(const ComputeLoop& loop, Pool& pool, double seconds) {
 // longer than a scheduler's time slice, a few milliseconds, or it would slip through between the
 // turns of other processes and find a busy machine quiet.
 void spin() {
-  volatile std::uint64_t seed = 1;
-  std::uint64_t value = seed;
+  std::uint64_t value = 1;
+  hide(value);
   for (int i = 0; i < 4'000'000; ++i) value = value * 6364136223846793005u + 1;
-  seed = value;
+  use(value);
 }
 
 double median_in_place(std::vector<double>& values) {

@@ -25,18 +25,18 @@ void read_streams(const ReadArgs& args) {
       }
     }
   }
-  for (__m256i& sum : sums) keep(sum);
+  for (__m256i& sum : sums) use(sum);
 }
 
 void fma(std::int64_t iteration_count) {
   __m256 half = _mm256_set1_ps(0.5f);
-  keep(half);
+  hide(half);
   run_chains(half, iteration_count, [&](__m256 sum) { return _mm256_fmadd_ps(sum, half, half); });
 }
 
 void multiply_add(std::int64_t iteration_count) {
   __m256i ones = _mm256_set1_epi8(1);
-  keep(ones);
+  hide(ones);
   run_chains(ones, iteration_count, [&](__m256i sum) { return _mm256_maddubs_epi16(sum, ones); });
 }
 

@@ -24,18 +24,18 @@ void read_streams(const ReadArgs& args) {
       }
     }
   }
-  for (__m512i& sum : sums) keep(sum);
+  for (__m512i& sum : sums) use(sum);
 }
 
 void fma(std::int64_t iteration_count) {
   __m512 half = _mm512_set1_ps(0.5f);
-  keep(half);
+  hide(half);
   run_chains(half, iteration_count, [&](__m512 sum) { return _mm512_fmadd_ps(sum, half, half); });
 }
 
 void multiply_add(std::int64_t iteration_count) {
   __m512i ones = _mm512_set1_epi8(1);
-  keep(ones);
+  hide(ones);
   run_chains(ones, iteration_count, [&](__m512i sum) { return _mm512_maddubs_epi16(sum, ones); });
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 void multiply_add(std::int64_t iteration_count) {
   __m512i ones = _mm512_set1_epi8(1);
-  keep(ones);
+  hide(ones);
   run_chains(ones, iteration_count,
              [&](__m512i sum) { return _mm512_dpbusd_epi32(sum, ones, ones); });
 }

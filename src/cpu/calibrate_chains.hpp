@@ -6,19 +6,14 @@
 
 #include <cstdint>
 
+#include "hide.hpp"
+
 namespace thresher::cpu {
 namespace {
 
 // The slowest machine here needs 5 cycles of latency x 2 per cycle = 10 chains; 12 chains and their
 // operands fit 16 registers.
 constexpr int kChainCount = 12;
-
-// Makes the compiler believe that a value changes, so that it neither merges chains
-// nor hoists work.
-template <typename Vector>
-void keep(Vector& value) {
-  asm volatile("" : "+v"(value));
-}
 
 template <typename Vector, typename Step>
 void run_chains(Vector start, std::int64_t iteration_count, Step step) {
@@ -29,7 +24,7 @@ void run_chains(Vector start, std::int64_t iteration_count, Step step) {
 #pragma GCC unroll 12
     for (int c = 0; c < kChainCount; ++c) {
       Vector next = step(chains[c]);
-      keep(next);
+      use(next);  // or chains would be merged and work hoisted
       chains[c] = next;
     }
   }

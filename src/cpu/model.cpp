@@ -17,13 +17,13 @@ constexpr double kDecodeRows = 2;
 double cost(const CpuPlan& plan, const Task& task) {
   const GroupPlan& group = plan.groups[static_cast<std::size_t>(task.group_index)];
   double rows = 0;
-  for (std::int32_t i = 0; i < task.row_tile_count; ++i) {
-    rows += plan.row_tiles[static_cast<std::size_t>(task.first_row_tile + i)].row_count;
+  for (std::int32_t i = 0; i < task.token_tile_count; ++i) {
+    rows += plan.token_tiles[static_cast<std::size_t>(task.first_token_tile + i)].row_count;
   }
   // Half of the threads decode for the other half: what multiplies does not wait for it.
   const bool split = plan.variant.roles == Roles::kSplit;
   // A decoded panel serves all tiles of a task, a direct tile decodes for itself.
-  const double decodes = group.decode_panels ? 1 : task.row_tile_count;
+  const double decodes = group.decode_panels ? 1 : task.token_tile_count;
   return (rows + (split ? 0 : kDecodeRows * decodes)) *
          static_cast<double>(task.panel_count * group.superblock_count);
 }

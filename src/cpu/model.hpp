@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU's model of time: row tiles and tasks, and how evenly those fill the threads. No clock.
+// The CPU's model of time: token tiles and tasks, and how evenly those fill the threads. No clock.
 #pragma once
 
 #include "backend/backend.hpp"

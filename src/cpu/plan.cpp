@@ -27,9 +27,9 @@ struct Cuts {
         tiles_per_task(std::max(1, variant.task_rows / tile_rows)),
         panels_per_task(variant.task_columns / kPanelColumns) {}
 
-  std::int64_t row_tile_count(const Group& group) const { return div_ceil(group.m, tile_rows); }
+  std::int64_t token_tile_count(const Group& group) const { return div_ceil(group.m, tile_rows); }
   std::int64_t task_count(const Group& group) const {
-    return div_ceil(row_tile_count(group), tiles_per_task) *
+    return div_ceil(token_tile_count(group), tiles_per_task) *
            div_ceil(panel_count(group.n), panels_per_task);
   }
 
@@ -85,36 +85,37 @@ class Planner {
     planned.superblock_count = superblock_count(group.k);
     planned.decode_panels = decode_panels(group.m);
     planned.first_task = plan_.tasks.size();
-    const std::size_t first_row_tile = plan_.row_tiles.size();
-    add_row_tiles(index, planned.superblock_count);
-    add_tasks(index, first_row_tile);
+    const std::size_t first_token_tile = plan_.token_tiles.size();
+    add_token_tiles(index, planned.superblock_count);
+    add_tasks(index, first_token_tile);
     planned.task_count = plan_.tasks.size() - planned.first_task;
   }
 
   // Tiles of equal height, give or take a row: 17 rows are 9 + 8 rather than 16 + 1.
-  void add_row_tiles(std::size_t index, std::int64_t superblocks) {
+  void add_token_tiles(std::size_t index, std::int64_t superblocks) {
     const std::int64_t m = problem_.groups[index].m;
-    const std::int64_t count = cuts_.row_tile_count(problem_.groups[index]);
+    const std::int64_t count = cuts_.token_tile_count(problem_.groups[index]);
     for (std::int64_t tile = 0; tile < count; ++tile) {
       const std::int64_t first = m * tile / count;
       const int rows = static_cast<int>(m * (tile + 1) / count - first);
-      plan_.row_tiles.push_back({.group_index = static_cast<std::int32_t>(index),
-                                 .row_count = rows,
-                                 .first_row = first,
-                                 .activation_offset = plan_.workspace_bytes});
+      plan_.token_tiles.push_back({.group_index = static_cast<std::int32_t>(index),
+                                   .row_count = rows,
+                                   .first_row = first,
+                                   .activation_offset = plan_.workspace_bytes});
       plan_.workspace_bytes += aligned(plan_.kernels->activation_bytes(rows, superblocks));
     }
   }
 
-  void add_tasks(std::size_t index, std::size_t first_row_tile) {
-    const std::int64_t tiles = static_cast<std::int64_t>(plan_.row_tiles.size() - first_row_tile);
+  void add_tasks(std::size_t index, std::size_t first_token_tile) {
+    const std::int64_t tiles =
+        static_cast<std::int64_t>(plan_.token_tiles.size() - first_token_tile);
     const std::int64_t panels = panel_count(problem_.groups[index].n);
     for (std::int64_t panel = 0; panel < panels; panel += cuts_.panels_per_task) {
       for (std::int64_t tile = 0; tile < tiles; tile += cuts_.tiles_per_task) {
         plan_.tasks.push_back({.group_index = static_cast<std::int32_t>(index),
-                               .first_row_tile = static_cast<std::int32_t>(
-                                   static_cast<std::int64_t>(first_row_tile) + tile),
-                               .row_tile_count = static_cast<std::int32_t>(
+                               .first_token_tile = static_cast<std::int32_t>(
+                                   static_cast<std::int64_t>(first_token_tile) + tile),
+                               .token_tile_count = static_cast<std::int32_t>(
                                    std::min(cuts_.tiles_per_task, tiles - tile)),
                                .first_panel = panel,
                                .panel_count = std::min(cuts_.panels_per_task, panels - panel)});
@@ -136,8 +137,8 @@ class Planner {
     bool decodes = false;
     for (const Task& task : plan_.tasks) {
       std::int64_t rows = 0;
-      for (int i = 0; i < task.row_tile_count; ++i) {
-        rows += plan_.row_tiles[static_cast<std::size_t>(task.first_row_tile + i)].row_count;
+      for (int i = 0; i < task.token_tile_count; ++i) {
+        rows += plan_.token_tiles[static_cast<std::size_t>(task.first_token_tile + i)].row_count;
       }
       const GroupPlan& group = plan_.groups[static_cast<std::size_t>(task.group_index)];
       rows_max = std::max(rows_max, rows);
@@ -170,7 +171,7 @@ std::string why_not_size(const Problem& problem, const Variant& variant) {
   const Cuts cuts(variant, body(variant.isa).kernels(problem.activations));
   std::int64_t piece_count = 0;
   for (const Group& group : problem.groups) {
-    piece_count += cuts.row_tile_count(group) + cuts.task_count(group);
+    piece_count += cuts.token_tile_count(group) + cuts.task_count(group);
   }
   if (piece_count <= kPieceCountMax) return {};
   return fmt::format("it would cut the problem into {} tiles and tasks, more than {}", piece_count,

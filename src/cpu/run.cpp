@@ -16,12 +16,12 @@ Factor in_units(Factor factor, float unit) { return {factor.main * unit, factor.
 // Which product a pass computes. Fused dual and gemm need one pass.
 enum class Pass : std::uint8_t { kOnly, kGate, kUp };
 
-// One unit of work inside a task: up to two panels of weights against all row tiles of the task.
-struct Unit {
+// What a task does at a time: up to two panels of weights against all its token tiles.
+struct PanelSet {
   const Task* task = nullptr;
   std::int64_t first_panel = 0;  // of C
   int panel_count = 0;           // panels of C
-  int weight_panel_count = 0;    // panels of weights: 2 for a fused dual unit
+  int weight_panel_count = 0;    // panels of weights: 2 where gate and up are fused
   const std::uint8_t* panels[kTilePanelsMax] = {nullptr, nullptr};
 };
 
@@ -41,15 +41,15 @@ class Runner {
 
  private:
   template <class Work>
-  void for_each_unit(const Task& task, Pass pass, const Work& work) const;
+  void for_each_panel_set(const Task& task, Pass pass, const Work& work) const;
   template <class Work>
   void for_each_chunk(const Task& task, const Work& work) const;
 
   const GroupPlan& group(const Task& task) const {
     return plan_.groups[static_cast<std::size_t>(task.group_index)];
   }
-  const RowTile& row_tile(const Task& task, int index) const {
-    return plan_.row_tiles[static_cast<std::size_t>(task.first_row_tile + index)];
+  const TokenTile& token_tile(const Task& task, int index) const {
+    return plan_.token_tiles[static_cast<std::size_t>(task.first_token_tile + index)];
   }
   std::uint8_t* scratch(int thread_index) const {
     return workspace_ + plan_.scratch_offset +
@@ -62,12 +62,12 @@ class Runner {
     return scratch(thread_index) + plan_.sums_bytes + slot_bytes * static_cast<std::size_t>(slot);
   }
 
-  void direct_unit(const Unit& unit, Pass pass, float* sums) const;
-  void decode_chunk(const Unit& unit, std::int64_t first, std::int64_t count,
+  void direct_panels(const PanelSet& set, Pass pass, float* sums) const;
+  void decode_chunk(const PanelSet& set, std::int64_t first, std::int64_t count,
                     std::uint8_t* out) const;
-  void multiply_chunk(const Unit& unit, Pass pass, std::int64_t first, std::int64_t count,
+  void multiply_chunk(const PanelSet& set, Pass pass, std::int64_t first, std::int64_t count,
                       const std::uint8_t* decoded, float* sums) const;
-  void finish(const Unit& unit, Pass pass, const RowTile& tile, const float* sums) const;
+  void finish(const PanelSet& set, Pass pass, const TokenTile& tile, const float* sums) const;
 
   const CpuPlan& plan_;
   const Kernels& kernels_;
@@ -76,7 +76,7 @@ class Runner {
 };
 
 std::int64_t Runner::pack(std::int64_t tile_index) const {
-  const RowTile& tile = plan_.row_tiles[static_cast<std::size_t>(tile_index)];
+  const TokenTile& tile = plan_.token_tiles[static_cast<std::size_t>(tile_index)];
   const GroupBuffers& buffers = buffers_[static_cast<std::size_t>(tile.group_index)];
   const std::int64_t k = buffers.weights->k_elements;
   ActivationRows rows{.row_count = tile.row_count, .k_elements = k};
@@ -90,24 +90,24 @@ std::int64_t Runner::pack(std::int64_t tile_index) const {
 }
 
 template <class Work>
-void Runner::for_each_unit(const Task& task, Pass pass, const Work& work) const {
+void Runner::for_each_panel_set(const Task& task, Pass pass, const Work& work) const {
   const GroupBuffers& buffers = buffers_[static_cast<std::size_t>(task.group_index)];
-  const int step = plan_.unit_panels();
+  const int step = plan_.panel_set_size();
   for (std::int64_t offset = 0; offset < task.panel_count; offset += step) {
-    Unit unit{.task = &task, .first_panel = task.first_panel + offset};
-    unit.panel_count = static_cast<int>(std::min<std::int64_t>(step, task.panel_count - offset));
+    PanelSet set{.task = &task, .first_panel = task.first_panel + offset};
+    set.panel_count = static_cast<int>(std::min<std::int64_t>(step, task.panel_count - offset));
     if (plan_.op == Op::kDual && pass == Pass::kOnly) {
-      unit.weight_panel_count = 2;
+      set.weight_panel_count = 2;
       for (int matrix = 0; matrix < 2; ++matrix) {
-        unit.panels[matrix] = buffers.weights->panel(unit.first_panel, matrix);
+        set.panels[matrix] = buffers.weights->panel(set.first_panel, matrix);
       }
     } else {
-      unit.weight_panel_count = unit.panel_count;
-      for (int i = 0; i < unit.panel_count; ++i) {
-        unit.panels[i] = buffers.weights->panel(unit.first_panel + i, pass == Pass::kUp ? 1 : 0);
+      set.weight_panel_count = set.panel_count;
+      for (int i = 0; i < set.panel_count; ++i) {
+        set.panels[i] = buffers.weights->panel(set.first_panel + i, pass == Pass::kUp ? 1 : 0);
       }
     }
-    work(unit);
+    work(set);
   }
 }
 
@@ -121,73 +121,74 @@ void Runner::for_each_chunk(const Task& task, const Work& work) const {
 }
 
 void Runner::compute(const Task& task, Pass pass, int thread_index) const {
-  for_each_unit(task, pass, [&](const Unit& unit) {
-    if (!group(task).decode_panels) return direct_unit(unit, pass, sums(thread_index));
+  for_each_panel_set(task, pass, [&](const PanelSet& set) {
+    if (!group(task).decode_panels) return direct_panels(set, pass, sums(thread_index));
     for_each_chunk(task, [&](std::int64_t first, std::int64_t count) {
-      decode_chunk(unit, first, count, decoded(thread_index, 0));
-      multiply_chunk(unit, pass, first, count, decoded(thread_index, 0), sums(thread_index));
+      decode_chunk(set, first, count, decoded(thread_index, 0));
+      multiply_chunk(set, pass, first, count, decoded(thread_index, 0), sums(thread_index));
     });
   });
 }
 
-void Runner::direct_unit(const Unit& unit, Pass pass, float* sums) const {
-  const int step = std::min(plan_.tile_panels, unit.weight_panel_count);
-  for (int index = 0; index < unit.task->row_tile_count; ++index) {
-    const RowTile& tile = row_tile(*unit.task, index);
+void Runner::direct_panels(const PanelSet& set, Pass pass, float* sums) const {
+  const int step = std::min(plan_.tile_panels, set.weight_panel_count);
+  for (int index = 0; index < set.task->token_tile_count; ++index) {
+    const TokenTile& tile = token_tile(*set.task, index);
     TileArgs args{.activations = workspace_ + tile.activation_offset,
                   .row_count = tile.row_count,
-                  .superblock_count = group(*unit.task).superblock_count};
-    // The first row tile brings the panels into cache; the others find them there.
+                  .superblock_count = group(*set.task).superblock_count};
+    // The first token tile brings the panels into cache; the others find them there.
     if (index == 0) args.prefetch_bytes = std::int64_t{plan_.variant.stages} * kSuperblockBytes;
     const TileFunction multiply = kernels_.direct_tile(tile.row_count, step);
-    for (int panel = 0; panel < unit.weight_panel_count; panel += step) {
-      for (int i = 0; i < step; ++i) args.panels[i] = unit.panels[panel + i];
+    for (int panel = 0; panel < set.weight_panel_count; panel += step) {
+      for (int i = 0; i < step; ++i) args.panels[i] = set.panels[panel + i];
       args.sums = sums + panel * kPanelColumns;
       multiply(args);
     }
-    finish(unit, pass, tile, sums);
+    finish(set, pass, tile, sums);
   }
 }
 
-void Runner::decode_chunk(const Unit& unit, std::int64_t first, std::int64_t count,
+void Runner::decode_chunk(const PanelSet& set, std::int64_t first, std::int64_t count,
                           std::uint8_t* out) const {
-  const int step = std::min(plan_.tile_panels, unit.weight_panel_count);
-  for (int panel = 0; panel < unit.weight_panel_count; panel += step) {
+  const int step = std::min(plan_.tile_panels, set.weight_panel_count);
+  for (int panel = 0; panel < set.weight_panel_count; panel += step) {
     const std::uint8_t* panels[kTilePanelsMax] = {nullptr, nullptr};
-    for (int i = 0; i < step; ++i) panels[i] = unit.panels[panel + i] + first * kSuperblockBytes;
+    for (int i = 0; i < step; ++i) panels[i] = set.panels[panel + i] + first * kSuperblockBytes;
     kernels_.decode(panels, step, count, out);
     out += kernels_.decoded_bytes(step, count);
   }
 }
 
-void Runner::multiply_chunk(const Unit& unit, Pass pass, std::int64_t first, std::int64_t count,
+void Runner::multiply_chunk(const PanelSet& set, Pass pass, std::int64_t first, std::int64_t count,
                             const std::uint8_t* decoded, float* sums) const {
-  const int step = std::min(plan_.tile_panels, unit.weight_panel_count);
-  const bool last = first + count == group(*unit.task).superblock_count;
-  for (int index = 0; index < unit.task->row_tile_count; ++index) {
-    const RowTile& tile = row_tile(*unit.task, index);
+  const int step = std::min(plan_.tile_panels, set.weight_panel_count);
+  const bool last = first + count == group(*set.task).superblock_count;
+  for (int index = 0; index < set.task->token_tile_count; ++index) {
+    const TokenTile& tile = token_tile(*set.task, index);
     TileArgs args{.activations = workspace_ + tile.activation_offset +
                                  kernels_.activation_bytes(tile.row_count, first),
                   .row_count = tile.row_count,
                   .superblock_count = count,
                   .add = first > 0};
     const TileFunction multiply = kernels_.decoded_tile(tile.row_count, step);
-    for (int panel = 0; panel < unit.weight_panel_count; panel += step) {
+    for (int panel = 0; panel < set.weight_panel_count; panel += step) {
       args.panels[0] = decoded + kernels_.decoded_bytes(panel, count);
       args.sums = sums + panel * kPanelColumns;
       multiply(args);
     }
-    if (last) finish(unit, pass, tile, sums);
+    if (last) finish(set, pass, tile, sums);
     sums += tile.row_count * kSumColumns;
   }
 }
 
-void Runner::finish(const Unit& unit, Pass pass, const RowTile& tile, const float* sums) const {
-  const GroupPlan& planned = group(*unit.task);
-  const GroupBuffers& buffers = buffers_[static_cast<std::size_t>(unit.task->group_index)];
-  const std::int64_t column = unit.first_panel * kPanelColumns;
+void Runner::finish(const PanelSet& set, Pass pass, const TokenTile& tile,
+                    const float* sums) const {
+  const GroupPlan& planned = group(*set.task);
+  const GroupBuffers& buffers = buffers_[static_cast<std::size_t>(set.task->group_index)];
+  const std::int64_t column = set.first_panel * kPanelColumns;
   const std::int64_t columns =
-      std::min<std::int64_t>(std::int64_t{unit.panel_count} * kPanelColumns, planned.n - column);
+      std::min<std::int64_t>(std::int64_t{set.panel_count} * kPanelColumns, planned.n - column);
   FinishArgs args{.sums = sums,
                   .row_count = tile.row_count,
                   .column_count = static_cast<int>(columns),
@@ -218,9 +219,9 @@ void Runner::decode_tasks(std::span<const Task> tasks, int pair, int pair_count,
                           Ring& ring) const {
   for (std::size_t i = static_cast<std::size_t>(pair); i < tasks.size();
        i += static_cast<std::size_t>(pair_count)) {
-    for_each_unit(tasks[i], pass, [&](const Unit& unit) {
+    for_each_panel_set(tasks[i], pass, [&](const PanelSet& set) {
       for_each_chunk(tasks[i], [&](std::int64_t first, std::int64_t count) {
-        decode_chunk(unit, first, count, decoded(2 * pair, ring.wait_for_free_slot()));
+        decode_chunk(set, first, count, decoded(2 * pair, ring.wait_for_free_slot()));
         ring.publish();
       });
     });
@@ -231,10 +232,10 @@ void Runner::multiply_tasks(std::span<const Task> tasks, int pair, int pair_coun
                             Ring& ring) const {
   for (std::size_t i = static_cast<std::size_t>(pair); i < tasks.size();
        i += static_cast<std::size_t>(pair_count)) {
-    for_each_unit(tasks[i], pass, [&](const Unit& unit) {
+    for_each_panel_set(tasks[i], pass, [&](const PanelSet& set) {
       for_each_chunk(tasks[i], [&](std::int64_t first, std::int64_t count) {
         const std::uint8_t* chunk = decoded(2 * pair, ring.wait_for_full_slot());
-        multiply_chunk(unit, pass, first, count, chunk, sums(2 * pair + 1));
+        multiply_chunk(set, pass, first, count, chunk, sums(2 * pair + 1));
         ring.release();
       });
     });
@@ -271,14 +272,14 @@ void run_tasks(const CpuPlan& plan, const Runner& runner, std::span<const Task> 
   run_pass(Pass::kUp);
 }
 
-// Packs every row tile; returns tile index * kTileStride + position of the first NaN scale, or a
+// Packs every token tile; returns tile index * kTileStride + position of the first NaN scale, or a
 // number past all of them.
 constexpr std::int64_t kTileStride = std::int64_t{1} << 32;
 constexpr std::int64_t kNowhere = std::numeric_limits<std::int64_t>::max();
 
 std::int64_t pack_activations(const CpuPlan& plan, const Runner& runner, Pool& pool) {
   std::atomic<std::int64_t> first_nan{kNowhere};
-  pool.for_each(static_cast<std::int64_t>(plan.row_tiles.size()), [&](std::int64_t index, int) {
+  pool.for_each(static_cast<std::int64_t>(plan.token_tiles.size()), [&](std::int64_t index, int) {
     const std::int64_t position = runner.pack(index);
     if (position == kNoNan) return;
     const std::int64_t found = index * kTileStride + position;
@@ -298,7 +299,7 @@ NanScale run(const CpuPlan& plan, std::span<const GroupBuffers> buffers, std::ui
   if (plan.tasks.empty()) return {};
   const Runner runner(plan, buffers, workspace);
   if (const std::int64_t nan = pack_activations(plan, runner, pool); nan != kNowhere) {
-    const RowTile& tile = plan.row_tiles[static_cast<std::size_t>(nan / kTileStride)];
+    const TokenTile& tile = plan.token_tiles[static_cast<std::size_t>(nan / kTileStride)];
     const std::int64_t blocks =
         buffers[static_cast<std::size_t>(tile.group_index)].weights->k_elements / kBlockElements;
     return {.found = true,

@@ -26,6 +26,7 @@
 
 #include "cpu/body.hpp"
 #include "cpu/prefetch.hpp"
+#include "hide.hpp"
 
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -224,7 +225,7 @@ inline void load_decoded(const std::uint8_t* decoded,
     for (int quad = 0; quad < 4; ++quad) {
       weights.quads[vector][quad] = V::load_bytes(decoded + (vector * 4 + quad) * V::kLanes * 4);
       // Without this the compiler reloads weights for every row instead of keeping them.
-      V::keep(weights.quads[vector][quad]);
+      hide(weights.quads[vector][quad]);
     }
     weights.scales[vector] = V::load(scales + vector * V::kLanes);
   }

@@ -51,7 +51,6 @@ struct Avx2Pairs {
   static Float load(const float* p) { return _mm256_loadu_ps(p); }
   static void store(float* p, Float v) { _mm256_storeu_ps(p, v); }
   static Float broadcast_float(const float* p) { return _mm256_set1_ps(*p); }
-  static void keep(Int& v) { asm("" : "+x"(v)); }
 
   // E2M1 code in the low nibble of dword >> shift, as a float: vpermps reads the three magnitude
   // bits, the sign bit is moved to where a float has it.

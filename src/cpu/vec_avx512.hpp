@@ -45,7 +45,6 @@ struct Avx512Base {
   static Float load(const float* p) { return _mm512_loadu_ps(p); }
   static void store(float* p, Float v) { _mm512_storeu_ps(p, v); }
   static Float broadcast_float(const float* p) { return _mm512_set1_ps(*p); }
-  static void keep(Int& v) { asm("" : "+v"(v)); }
 
   // E2M1 code in the low nibble of dword >> shift, as a float: vpermps reads just those four bits.
   template <int kShift>

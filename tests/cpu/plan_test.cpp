@@ -28,8 +28,9 @@ TEST(Plan, CoversEveryElementExactlyOnce) {
     for (const Task& task : plan.tasks) {
       const auto group = static_cast<std::size_t>(task.group_index);
       const std::int64_t panels = panel_count(problem.groups[group].n);
-      for (int i = 0; i < task.row_tile_count; ++i) {
-        const RowTile& tile = plan.row_tiles[static_cast<std::size_t>(task.first_row_tile + i)];
+      for (int i = 0; i < task.token_tile_count; ++i) {
+        const TokenTile& tile =
+            plan.token_tiles[static_cast<std::size_t>(task.first_token_tile + i)];
         ASSERT_EQ(tile.group_index, task.group_index);
         for (std::int64_t row = tile.first_row; row < tile.first_row + tile.row_count; ++row) {
           for (std::int64_t p = task.first_panel; p < task.first_panel + task.panel_count; ++p) {
@@ -44,13 +45,13 @@ TEST(Plan, CoversEveryElementExactlyOnce) {
   }
 }
 
-TEST(Plan, BalancesRowTiles) {
+TEST(Plan, BalancesTokenTiles) {
   Problem problem = ragged_problem();
   problem.groups = {{.m = 33, .n = 16, .k = 16}};
   const CpuPlan plan = make_plan(problem, default_variant(Isa::kPortable), 1);
-  ASSERT_EQ(plan.row_tiles.size(), 2u);
-  EXPECT_EQ(plan.row_tiles[0].row_count, 16);
-  EXPECT_EQ(plan.row_tiles[1].row_count, 17);
+  ASSERT_EQ(plan.token_tiles.size(), 2u);
+  EXPECT_EQ(plan.token_tiles[0].row_count, 16);
+  EXPECT_EQ(plan.token_tiles[1].row_count, 17);
 }
 
 TEST(Plan, StartsWithTheGroupThatHasMostRows) {
@@ -66,7 +67,7 @@ TEST(Plan, KeepsWorkspaceRegionsApart) {
   variant.dual = Dual::kTwoPass;
   const CpuPlan plan = make_plan(problem, variant, 3);
   std::size_t end = 0;
-  for (const RowTile& tile : plan.row_tiles) {
+  for (const TokenTile& tile : plan.token_tiles) {
     const auto group = static_cast<std::size_t>(tile.group_index);
     EXPECT_GE(tile.activation_offset, end);
     end = tile.activation_offset +

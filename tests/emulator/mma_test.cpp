@@ -123,7 +123,7 @@ void multiply_and_check(const Matrices& m, hw::Swizzle swizzle, bool a_from_shar
   }
   hw::mma_commit();
   hw::mma_wait<0>();
-  hw::keep(d);
+  hw::hide(d);
   for (u32 i = 0; i < kColumns / 2; ++i) {
     const u32 column = i / 4 * 8 + t % 4 * 2 + i % 2;
     ASSERT_EQ(d[i], m.product(row + i % 4 / 2 * 8, column)) << "thread " << t << " sum " << i;

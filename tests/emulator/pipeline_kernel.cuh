@@ -208,7 +208,7 @@ struct Pipeline {
       }
       if (kFault == PipelineFault::kMmaNotAwaited) finish(args, tile, sums);
       hw::mma_wait<0>();
-      hw::keep(sums);
+      hw::hide(sums);
       if (kFault != PipelineFault::kReleaseBeforeRead) release(use_index - 1);
       if (kFault != PipelineFault::kMmaNotAwaited) finish(args, tile, sums);
     }

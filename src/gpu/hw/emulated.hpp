@@ -42,6 +42,10 @@ int broadcast(int value);
 u32 uniform(u32 value);  // which all lanes have
 bool elect_one();  // true in one lane, always the same one; which one is the hardware's choice
 
+// Hides a value from the compiler, which then takes it for a new one that it knows nothing of: it
+// neither works it out a second time, nor beforehand what follows from it. Nothing to the emulator.
+inline void hide(u32&) {}
+
 // What one access carries; its address is a multiple of its size.
 template <typename T>
 concept MemoryType =

@@ -13,6 +13,8 @@ THRESHER_DEVICE int block_count() { return static_cast<int>(gridDim.x); }
 THRESHER_DEVICE int warp_index() { return thread_index() / kWarpThreads; }
 THRESHER_DEVICE int lane_index() { return thread_index() % kWarpThreads; }
 
+THRESHER_DEVICE void hide(u32& value) { asm volatile("" : "+r"(value)); }
+
 THRESHER_DEVICE void sync_block() { asm volatile("bar.sync 0;" ::: "memory"); }
 
 THRESHER_DEVICE void sync_named(int id, int threads) {

@@ -57,7 +57,7 @@ std::string why_not_values(const GemmKnobs& knobs) {
 }
 
 int sum_registers(const GemmConfig& config) {
-  return units_per_warpgroup(config) * config.tokens / 2;
+  return strips_per_warpgroup(config) * config.tokens / 2;
 }
 
 // Registers that a consumer needs beside its sums and fragments: what it decodes from, addresses
@@ -67,16 +67,16 @@ int sum_registers(const GemmConfig& config) {
 constexpr int kFinishRegisters = 60;
 
 int other_registers(const GemmConfig& config) {
-  const int units = units_per_warpgroup(config);
-  const int packed = 6 * units * sub_tiles_per_unit(config.product);
-  const int gates = config.product == Product::kUpPass ? 24 * units : 0;
+  const int strips = strips_per_warpgroup(config);
+  const int packed = 6 * strips * sub_tiles_per_strip(config.product);
+  const int gates = config.product == Product::kUpPass ? 24 * strips : 0;
   const int loader = config.specialised ? 0 : 16;
   return 28 + packed + gates + loader;
 }
 
 std::string why_not_registers(const GemmConfig& config) {
   const int sums = sum_registers(config);
-  const int fragments = 2 * units_per_warpgroup(config) * config.fragment_steps * 4;
+  const int fragments = 2 * strips_per_warpgroup(config) * config.fragment_steps * 4;
   const int handed_over = consumer_registers(config);
   const int available = handed_over > 0 ? handed_over : launch_registers(config);
   const int others = std::max(other_registers(config), kFinishRegisters - fragments);
@@ -107,7 +107,7 @@ std::string why_not_schedule(const GemmConfig& config) {
 }
 
 std::string why_not_config(GemmKind kind, const GemmConfig& config, const SmLimits& limits) {
-  if (units_per_warpgroup(config) == 0) {
+  if (strips_per_warpgroup(config) == 0) {
     return fmt::format(
         "a pass over dual weights multiplies half of their rows: rows = {} are too few for "
         "warpgroups = {}",

@@ -122,7 +122,7 @@ double slower_than_fitted(const MachineRates& rates) {
 Tiling::Tiling(Groups groups, GemmKind kind, const GemmConfig& config, const SmLimits& limits)
     : kind_(kind),
       config_(config),
-      rows_(units_per_warpgroup(config) * kSubTileRows * config.consumer_warpgroups),
+      rows_(strips_per_warpgroup(config) * kSubTileRows * config.consumer_warpgroups),
       sms_(limits.sm_count) {
   for (const Group& group : groups) {
     const TokenTiles tiles = cut_tokens(token_cut(config), static_cast<u32>(group.m));

@@ -8,6 +8,7 @@
 
 #include "cpu/features.hpp"
 #include "cpu/pages.hpp"
+#include "hide.hpp"
 
 namespace thresher::referee {
 namespace {
@@ -28,8 +29,7 @@ const cpu::Pages& walked_pages() {
 void walk(const std::uint8_t* data, std::size_t bytes) {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < bytes; i += kLineBytes) sum += data[i];
-  volatile std::uint64_t sink = sum;
-  static_cast<void>(sink);
+  use(sum);
 }
 
 }  // namespace

@@ -16,14 +16,11 @@ THRESHER_DEVICE void mma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
-// Ties the accumulators to this place in the program, so that no use of them moves across it.
 template <int kCount>
-THRESHER_DEVICE void keep(float (&d)[kCount]) {
+THRESHER_DEVICE void hide(float (&sums)[kCount]) {
   THRESHER_UNROLL
-  for (int i = 0; i < kCount; ++i) asm volatile("" : "+f"(d[i])::"memory");
+  for (int i = 0; i < kCount; ++i) asm volatile("" : "+f"(sums[i])::"memory");
 }
-
-THRESHER_DEVICE void keep(u32& value) { asm volatile("" : "+r"(value)); }
 
 template <int kColumns, Operand kOperand>
 THRESHER_DEVICE void mma(float (&d)[kColumns / 2], const u32 (&a)[4], u64 b_descriptor, bool add) {

@@ -102,14 +102,14 @@ THRESHER_DEVICE void multiply_ceiling_kernel(const MultiplyCeilingArgs& args) {
   float sums[kMultiplyColumns / 2];
   THRESHER_UNROLL
   for (int i = 0; i < kMultiplyColumns / 2; ++i) sums[i] = 0.0f;
-  hw::keep(sums);
+  hw::hide(sums);
   // One pass is always in flight while the next is issued: the tensor cores never wait.
   for (u32 pass = 0; pass < args.pass_count; ++pass) {
     add_pass<kOperand>(base, sums);
     hw::mma_wait<1>();
   }
   hw::mma_wait<0>();
-  hw::keep(sums);
+  hw::hide(sums);
   float total = 0.0f;
   THRESHER_UNROLL
   for (int i = 0; i < kMultiplyColumns / 2; ++i) total += sums[i];

@@ -92,7 +92,7 @@ class Consumer {
     if constexpr (has_parts(kConfig)) {
       // Or the compiler begins to finish sums while parts are still being added, and spills.
       THRESHER_UNROLL
-      for (int unit = 0; unit < units_per_warpgroup(kConfig); ++unit) hw::keep(sums[unit]);
+      for (int strip = 0; strip < strips_per_warpgroup(kConfig); ++strip) hw::hide(sums[strip]);
     }
     const TileOutput<kConfig> output(args_, tile, walk_.group());
     StoreTile(ring_.base).template store<kWidth>(output, sums);
@@ -111,10 +111,10 @@ THRESHER_DEVICE void consume(const GemmArgs& args, const StageRing<kConfig>& rin
   Consumer<kConfig, AfterRelease>(args, ring, after_release).run();
 }
 
-// The producer's warpgroup: one warp sets the ring up, another writes the book, and then one thread
-// loads. The other warps are there for their registers. The consumers meanwhile do
-// what they can without ring and book, and meet the producers, who do not wait for them, before
-// they look at either.
+// The producer's warpgroup: one warp sets the ring up, another writes the book of where groups
+// begin (group_book.cuh), and then one thread loads. The other warps are there for their registers.
+// The consumers meanwhile do what they can without ring and book, and meet the producers, who do
+// not wait for them, before they look at either.
 template <GemmConfig kConfig>
 THRESHER_DEVICE void produce(const GemmArgs& args, const StageRing<kConfig>& ring) {
   constexpr int kWarp = consumer_threads(kConfig) / hw::kWarpThreads;

@@ -80,19 +80,19 @@ THRESHER_DEVICE constexpr int columns_per_tile(const GemmConfig& config) {
   return config.weight_rows / rows_per_column(config.product);
 }
 
-// A unit is one MMA high: 64 rows. It is a sub-tile of weights, or, in a pass over dual weights,
+// A strip is one MMA high: 64 rows. It is a sub-tile of weights, or, in a pass over dual weights,
 // the gate (or up) rows of two sub-tiles.
-THRESHER_DEVICE constexpr int sub_tiles_per_unit(Product product) {
+THRESHER_DEVICE constexpr int sub_tiles_per_strip(Product product) {
   return is_pass(product) ? 2 : 1;
 }
 
-THRESHER_DEVICE constexpr int units_per_warpgroup(const GemmConfig& config) {
-  return config.weight_rows / kSubTileRows / sub_tiles_per_unit(config.product) /
+THRESHER_DEVICE constexpr int strips_per_warpgroup(const GemmConfig& config) {
+  return config.weight_rows / kSubTileRows / sub_tiles_per_strip(config.product) /
          config.consumer_warpgroups;
 }
 
-THRESHER_DEVICE constexpr int columns_per_unit(Product product) {
-  return kSubTileRows * sub_tiles_per_unit(product) / rows_per_column(product);
+THRESHER_DEVICE constexpr int columns_per_strip(Product product) {
+  return kSubTileRows * sub_tiles_per_strip(product) / rows_per_column(product);
 }
 
 THRESHER_DEVICE constexpr int consumer_threads(const GemmConfig& config) {
@@ -206,7 +206,7 @@ THRESHER_DEVICE constexpr SharedLayout shared_layout(const GemmConfig& config) {
   layout.staging = layout.weights + stages * layout.weight_stage_bytes;
   if (config.store != Store::kDirect) {
     // 16 bytes more per row spread the rows over the banks.
-    const int columns = units_per_warpgroup(config) * columns_per_unit(config.product);
+    const int columns = strips_per_warpgroup(config) * columns_per_strip(config.product);
     const int bytes = stages_pairs(config) ? 8 : element_bytes(stored_type(config));
     layout.staging_row_bytes = static_cast<u32>(columns * bytes) + 16;
     layout.staging_warpgroup_bytes =
@@ -222,7 +222,7 @@ THRESHER_DEVICE constexpr SharedLayout shared_layout(const GemmConfig& config) {
 
 // Floats that one part of one tile, the widest, takes in the workspace.
 THRESHER_DEVICE constexpr u64 partial_elements(const GemmConfig& config) {
-  return u64{static_cast<u32>(consumer_threads(config) * units_per_warpgroup(config))} *
+  return u64{static_cast<u32>(consumer_threads(config) * strips_per_warpgroup(config))} *
          static_cast<u32>(config.tokens / 2);
 }
 
@@ -242,7 +242,7 @@ THRESHER_DEVICE constexpr GemmConfig plain_config(const GemmConfig& config) {
 // Tokens and weights of a k tile, and behind them the book.
 THRESHER_DEVICE constexpr u32 plain_book_byte(const GemmConfig& config) {
   return image_bytes(config.tokens) +
-         static_cast<u32>(units_per_warpgroup(config) * kSubTileRows) * kImageRowBytes;
+         static_cast<u32>(strips_per_warpgroup(config) * kSubTileRows) * kImageRowBytes;
 }
 THRESHER_DEVICE constexpr u32 plain_shared_bytes(const GemmConfig& config) {
   return plain_book_byte(config) + kBookBytes;

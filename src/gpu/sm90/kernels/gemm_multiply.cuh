@@ -14,41 +14,41 @@
 
 namespace thresher::gpu::sm90 {
 
-// Sums of one warpgroup for a tile: per unit 64 rows x the tile's width, laid out as the MMA leaves
-// them.
+// Sums of one warpgroup for a tile: per strip 64 rows x the tile's width, laid out as the MMA
+// leaves them.
 template <GemmConfig kConfig, int kWidth>
-using Sums = float[units_per_warpgroup(kConfig)][kWidth / 2];
+using Sums = float[strips_per_warpgroup(kConfig)][kWidth / 2];
 
 template <GemmConfig kConfig, int kWidth>
 THRESHER_DEVICE void set_to_zero(Sums<kConfig, kWidth>& sums) {
   THRESHER_UNROLL
-  for (int unit = 0; unit < units_per_warpgroup(kConfig); ++unit) {
+  for (int strip = 0; strip < strips_per_warpgroup(kConfig); ++strip) {
     THRESHER_UNROLL
-    for (int i = 0; i < kWidth / 2; ++i) sums[unit][i] = 0.0f;
-    hw::keep(sums[unit]);
+    for (int i = 0; i < kWidth / 2; ++i) sums[strip][i] = 0.0f;
+    hw::hide(sums[strip]);
   }
 }
 
 template <GemmConfig kConfig>
 class Multiply {
-  static constexpr int kUnits = units_per_warpgroup(kConfig);
+  static constexpr int kStrips = strips_per_warpgroup(kConfig);
   static constexpr int kSteps = kConfig.fragment_steps;
   static constexpr int kChunks = kStepsPerTile / kSteps;
   static constexpr hw::Operand kOperand = operand_of(kConfig.activations);
 
-  using Packed = PackedUnit<kConfig.product>;
+  using Packed = PackedStrip<kConfig.product>;
   struct Buffer {
-    u32 a[kUnits][kSteps][4];
+    u32 a[kStrips][kSteps][4];
   };
 
  public:
   THRESHER_DEVICE explicit Multiply(const StageRing<kConfig>& ring)
       : ring_(ring),
-        place_(hw::thread_index() / hw::kWarpgroupThreads * kUnits * Packed::kSubTiles,
+        place_(hw::thread_index() / hw::kWarpgroupThreads * kStrips * Packed::kSubTiles,
                hw::thread_index() % hw::kWarpgroupThreads) {
-    // Kept, or the main loop would find them anew in every round.
-    hw::keep(place_.codes);
-    hw::keep(place_.scales);
+    // Or the main loop would work them out anew in every round.
+    hw::hide(place_.codes);
+    hw::hide(place_.scales);
   }
 
   // Sums over `k_tile_count` stages. `after_release` is called whenever a stage has been let go,
@@ -74,7 +74,7 @@ class Multiply {
     before_last();
     hw::mma_wait<0>();
     THRESHER_UNROLL
-    for (int unit = 0; unit < kUnits; ++unit) hw::keep(sums[unit]);
+    for (int strip = 0; strip < kStrips; ++strip) hw::hide(sums[strip]);
     ring_.release(previous_stage_);
     after_release();
   }
@@ -86,10 +86,10 @@ class Multiply {
                                      const AfterRelease& after_release) {
     const u32 stage = position_.stage;
     hw::barrier_wait(ring_.full(stage), position_.parity);
-    Packed packed[kUnits];
+    Packed packed[kStrips];
     THRESHER_UNROLL
-    for (int unit = 0; unit < kUnits; ++unit) {
-      packed[unit] = Packed::load(ring_.weights(stage), place_, unit);
+    for (int strip = 0; strip < kStrips; ++strip) {
+      packed[strip] = Packed::load(ring_.weights(stage), place_, strip);
     }
     THRESHER_UNROLL
     for (int chunk = 0; chunk < kChunks; ++chunk) {
@@ -108,12 +108,12 @@ class Multiply {
     position_.advance();
   }
 
-  THRESHER_DEVICE void decode(const Packed (&packed)[kUnits], int chunk, Buffer& buffer) const {
+  THRESHER_DEVICE void decode(const Packed (&packed)[kStrips], int chunk, Buffer& buffer) const {
     THRESHER_UNROLL
     for (int i = 0; i < kSteps; ++i) {
       THRESHER_UNROLL
-      for (int unit = 0; unit < kUnits; ++unit) {
-        packed[unit].template decode<kOperand>(chunk * kSteps + i, buffer.a[unit][i]);
+      for (int strip = 0; strip < kStrips; ++strip) {
+        packed[strip].template decode<kOperand>(chunk * kSteps + i, buffer.a[strip][i]);
       }
     }
   }
@@ -127,8 +127,8 @@ class Multiply {
     for (int i = 0; i < kSteps; ++i) {
       const u64 tokens = image + static_cast<u64>(chunk * kSteps + i) * kDescriptorStep;
       THRESHER_UNROLL
-      for (int unit = 0; unit < kUnits; ++unit) {
-        hw::mma<kWidth, kOperand>(sums[unit], buffer.a[unit][i], tokens, true);
+      for (int strip = 0; strip < kStrips; ++strip) {
+        hw::mma<kWidth, kOperand>(sums[strip], buffer.a[strip][i], tokens, true);
       }
     }
   }

@@ -2,8 +2,8 @@
 // From sums to values of C: factors, SiLU and product in FP32, one rounding to the output type. The
 // steps are those of cpu/finish.hpp.
 //
-// A warpgroup's thread holds, per unit and octet of tokens, four sums: rows r and r+8 of two tokens
-// side by side. What they are depends on the product:
+// A warpgroup's thread holds, per strip and octet of tokens, four sums: rows r and r+8 of two
+// tokens side by side. What they are depends on the product:
 //   kGemm      two columns of C                        -> 2 x 2 values
 //   kDual      gate and up of one column               -> 1 x 2 values
 //   kGatePass  gate of columns of two sub-tiles        -> 2 x 2 values
@@ -18,7 +18,7 @@
 
 namespace thresher::gpu::sm90 {
 
-// Column groups of 8 that a unit gives a warp, and where they begin in the unit's columns.
+// Column groups of 8 that a strip gives a warp, and where they begin in the strip's columns.
 THRESHER_DEVICE constexpr int halves_of(Product product) {
   return product == Product::kDual ? 1 : 2;
 }
@@ -69,7 +69,7 @@ struct TileOutput {
     factor_up = kConfig.product == Product::kDual || up_only ? load_factor(entry.factor_up, kUnit)
                                                              : Factor{};
 
-    // Through a shuffle: as a constant of the launch the compiler would multiply it by every
+    // Hidden by a shuffle: as a constant of the launch the compiler would multiply it by every
     // token's number beforehand, and run out of registers.
     gate_stride_elements =
         is_pass(kConfig.product) ? hw::broadcast(static_cast<u32>(args.gate_stride_elements)) : 0;

@@ -35,25 +35,25 @@ class PlainTile {
 
     hw::mma_fence();
     THRESHER_UNROLL
-    for (int unit = 0; unit < kUnits; ++unit) {
+    for (int strip = 0; strip < kStrips; ++strip) {
       THRESHER_UNROLL
       for (int step = 0; step < kStepsPerTile; ++step) {
         const u64 along_k = static_cast<u64>(step) * kDescriptorStep;
-        hw::mma<kConfig.tokens, kOperand>(sums[unit],
-                                          image_descriptor(weights_ + unit * kUnitBytes) + along_k,
-                                          image_descriptor(tokens_) + along_k, true);
+        hw::mma<kConfig.tokens, kOperand>(
+            sums[strip], image_descriptor(weights_ + strip * kStripBytes) + along_k,
+            image_descriptor(tokens_) + along_k, true);
       }
     }
     hw::mma_commit();
     hw::mma_wait<0>();
     THRESHER_UNROLL
-    for (int unit = 0; unit < kUnits; ++unit) hw::keep(sums[unit]);
+    for (int strip = 0; strip < kStrips; ++strip) hw::hide(sums[strip]);
     hw::sync_block();  // nobody overwrites what another warp still multiplies
   }
 
  private:
-  static constexpr int kUnits = units_per_warpgroup(kConfig);
-  static constexpr u32 kUnitBytes = kSubTileRows * kImageRowBytes;
+  static constexpr int kStrips = strips_per_warpgroup(kConfig);
+  static constexpr u32 kStripBytes = kSubTileRows * kImageRowBytes;
   static constexpr hw::Operand kOperand = operand_of(kConfig.activations);
 
   THRESHER_DEVICE void copy_image(const u8* image) const {
@@ -68,8 +68,8 @@ class PlainTile {
   THRESHER_DEVICE void decode_weights(const u8* tile) const {
     const int thread = hw::thread_index();
     const PackedPlace place(0, thread);
-    for (int unit = 0; unit < kUnits; ++unit) {
-      const auto packed = PackedUnit<kConfig.product>::load(tile, place, unit);
+    for (int strip = 0; strip < kStrips; ++strip) {
+      const auto packed = PackedStrip<kConfig.product>::load(tile, place, strip);
       THRESHER_UNROLL
       for (int step = 0; step < kStepsPerTile; ++step) {
         u32 a[4];
@@ -78,7 +78,7 @@ class PlainTile {
         for (int i = 0; i < 4; ++i) {
           const u32 row = static_cast<u32>(thread / 32 * 16 + thread % 32 / 4 + i % 2 * 8);
           const u32 chunk = static_cast<u32>(2 * step + i / 2);
-          hw::store_shared(weights_ + unit * kUnitBytes + row * kImageRowBytes +
+          hw::store_shared(weights_ + strip * kStripBytes + row * kImageRowBytes +
                                (chunk ^ row % 8) * 16 + thread % 4 * 4,
                            a[i]);
         }

@@ -15,10 +15,10 @@ namespace thresher::gpu::sm90 {
 template <GemmConfig kConfig>
 class SplitSums {
  public:
-  // Made anew for every tile, with a shuffle for the reason given in store_staged.cuh.
+  // Made anew for every tile (hidden_thread says why).
   THRESHER_DEVICE SplitSums(const GemmArgs& args, const StageRing<kConfig>& ring)
       : args_(args),
-        warpgroup_(hw::broadcast(static_cast<u32>(hw::thread_index()) / hw::kWarpgroupThreads)),
+        warpgroup_(hidden_warpgroup<u32>()),
         flag_(ring.base + StageRing<kConfig>::kLayout.flags + 4 * warpgroup_) {}
 
   // By a warpgroup together, when its part is all but done: the answer comes while the last MMAs
@@ -74,12 +74,12 @@ class SplitSums {
   THRESHER_DEVICE void add_parts(const Tile& tile, Sums<kConfig, kWidth>& sums) const {
     constexpr u32 kVectors = kWidth / 8;
     THRESHER_UNROLL
-    for (int unit = 0; unit < units_per_warpgroup(kConfig); ++unit) {
+    for (int strip = 0; strip < strips_per_warpgroup(kConfig); ++strip) {
       THRESHER_UNROLL
       for (u32 first = 0; first < kVectors; first += kVectorsAtATime) {
         constexpr u32 kLast = kVectors % kVectorsAtATime;
-        const u32 place = static_cast<u32>(unit) * kVectors + first;
-        float* at = &sums[unit][4 * first];
+        const u32 place = static_cast<u32>(strip) * kVectors + first;
+        float* at = &sums[strip][4 * first];
         if (kLast == 0 || first + kVectorsAtATime <= kVectors) {
           add_vectors<kWidth, kVectorsAtATime>(tile, place, at);
         } else if constexpr (kLast > 0) {
@@ -141,13 +141,13 @@ class SplitSums {
     hw::sync_named(1 + static_cast<int>(warpgroup_), hw::kWarpgroupThreads);
   }
   THRESHER_DEVICE static u32 thread() {
-    return static_cast<u32>(opaque_thread()) % hw::kWarpgroupThreads;
+    return static_cast<u32>(hidden_thread()) % hw::kWarpgroupThreads;
   }
 
   // The thread's vector number `place` of a part; its others follow at constant distances.
   template <int kWidth>
   THRESHER_DEVICE U32x4* vectors(u32 slot, u32 place) const {
-    constexpr u32 kVectorsPerThread = kWidth / 8 * units_per_warpgroup(kConfig);
+    constexpr u32 kVectorsPerThread = kWidth / 8 * strips_per_warpgroup(kConfig);
     float* part = args_.partials + slot * partial_elements(kConfig);
     return reinterpret_cast<U32x4*>(part) +
            (warpgroup_ * kVectorsPerThread + place) * hw::kWarpgroupThreads + thread();
@@ -158,11 +158,11 @@ class SplitSums {
     constexpr u32 kVectors = kWidth / 8;
     U32x4* to = vectors<kWidth>(slot, 0);
     THRESHER_UNROLL
-    for (int unit = 0; unit < units_per_warpgroup(kConfig); ++unit) {
+    for (int strip = 0; strip < strips_per_warpgroup(kConfig); ++strip) {
       THRESHER_UNROLL
       for (u32 i = 0; i < kVectors; ++i) {
-        const float* four = &sums[unit][4 * i];
-        hw::store_global(to + (u32(unit) * kVectors + i) * hw::kWarpgroupThreads,
+        const float* four = &sums[strip][4 * i];
+        hw::store_global(to + (u32(strip) * kVectors + i) * hw::kWarpgroupThreads,
                          U32x4{hw::float_to_bits(four[0]), hw::float_to_bits(four[1]),
                                hw::float_to_bits(four[2]), hw::float_to_bits(four[3])});
       }

@@ -11,12 +11,18 @@
 
 namespace thresher::gpu::sm90 {
 
-// The thread's index, but the compiler cannot know that it is the same every time: from the real
-// one it works out addresses before the main loop and keeps them in registers all through it.
-THRESHER_DEVICE int opaque_thread() {
+// The thread's index and its warpgroup's, but the compiler cannot know that they are the same every
+// time: from the real ones it works out addresses before the main loop and keeps them in registers
+// all through it. A warpgroup comes from a shuffle, which hides it as well and says that it is one
+// for the whole warp.
+THRESHER_DEVICE int hidden_thread() {
   u32 thread = static_cast<u32>(hw::thread_index());
-  hw::keep(thread);
+  hw::hide(thread);
   return static_cast<int>(thread);
+}
+template <typename Index>
+THRESHER_DEVICE Index hidden_warpgroup() {
+  return hw::broadcast(static_cast<Index>(hw::thread_index()) / hw::kWarpgroupThreads);
 }
 
 template <GemmConfig kConfig>
@@ -32,7 +38,7 @@ struct StageRing {
 
   THRESHER_DEVICE explicit StageRing(hw::SharedAddress shared)
       : base(shared), elected(hw::elect_one()) {
-    hw::keep(base);  // likewise
+    hw::hide(base);  // likewise
   }
 
   THRESHER_DEVICE hw::SharedAddress image(u32 stage) const {

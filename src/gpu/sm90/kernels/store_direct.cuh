@@ -6,6 +6,7 @@
 #include "gpu/hw/hw.cuh"
 #include "gpu/sm90/kernels/gemm_multiply.cuh"
 #include "gpu/sm90/kernels/gemm_values.cuh"
+#include "gpu/sm90/kernels/stage_ring.cuh"
 
 namespace thresher::gpu::sm90 {
 
@@ -17,7 +18,7 @@ class StoreDirect {
   template <int kWidth>
   THRESHER_DEVICE void store(const TileOutput<kConfig>& output,
                              const Sums<kConfig, kWidth>& sums) const {
-    store_unit<kWidth, 0>(output, sums);
+    store_strip<kWidth, 0>(output, sums);
   }
 
   THRESHER_DEVICE static void finish() {}
@@ -27,19 +28,19 @@ class StoreDirect {
 
   // Recursion, because the loop is too long for the compiler to unroll, and sums must have constant
   // indices to stay in registers.
-  template <int kWidth, int kUnit>
-  THRESHER_DEVICE static void store_unit(const TileOutput<kConfig>& output,
-                                         const Sums<kConfig, kWidth>& sums) {
-    const int warpgroup = hw::broadcast(hw::thread_index() / hw::kWarpgroupThreads);
-    const int unit = warpgroup * units_per_warpgroup(kConfig) + kUnit;
+  template <int kWidth, int kStrip>
+  THRESHER_DEVICE static void store_strip(const TileOutput<kConfig>& output,
+                                          const Sums<kConfig, kWidth>& sums) {
+    const int warpgroup = hidden_warpgroup<int>();
+    const int strip = warpgroup * strips_per_warpgroup(kConfig) + kStrip;
     const u32 token = static_cast<u32>(hw::lane_index() % 4 * 2);
-    const u32 column = static_cast<u32>(unit * columns_per_unit(kConfig.product) +
+    const u32 column = static_cast<u32>(strip * columns_per_strip(kConfig.product) +
                                         first_column(kConfig.product, hw::warp_index() % 4, 0) +
                                         hw::lane_index() / 4);
     u8* at = output.c + token * output.row_bytes + u64{column} * element_bytes(kOutput);
-    store_octet<kWidth, 0>(output, sums[kUnit], token, column, at);
-    if constexpr (kUnit + 1 < units_per_warpgroup(kConfig)) {
-      store_unit<kWidth, kUnit + 1>(output, sums);
+    store_octet<kWidth, 0>(output, sums[kStrip], token, column, at);
+    if constexpr (kStrip + 1 < strips_per_warpgroup(kConfig)) {
+      store_strip<kWidth, kStrip + 1>(output, sums);
     }
   }
 

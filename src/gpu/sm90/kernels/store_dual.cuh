@@ -10,16 +10,17 @@
 #include "gpu/hw/hw.cuh"
 #include "gpu/sm90/kernels/gemm_multiply.cuh"
 #include "gpu/sm90/kernels/gemm_values.cuh"
+#include "gpu/sm90/kernels/stage_ring.cuh"
 
 namespace thresher::gpu::sm90 {
 
 template <GemmConfig kConfig>
 class StoreDual {
  public:
-  // Made anew for every tile (opaque_thread says why).
+  // Made anew for every tile (hidden_thread says why).
   THRESHER_DEVICE explicit StoreDual(hw::SharedAddress shared)
-      : warpgroup_(hw::broadcast(hw::thread_index() / hw::kWarpgroupThreads)),
-        thread_(opaque_thread() % hw::kWarpgroupThreads),
+      : warpgroup_(hidden_warpgroup<int>()),
+        thread_(hidden_thread() % hw::kWarpgroupThreads),
         staging_(shared + kLayout.staging + warpgroup_ * kLayout.staging_warpgroup_bytes) {}
 
   template <int kWidth>
@@ -35,8 +36,8 @@ class StoreDual {
   static constexpr OutputType kOutput = stored_type(kConfig);
   static constexpr u32 kElementBytes = element_bytes(kOutput);
   static constexpr u32 kValues = 8 / kElementBytes;  // that a thread finishes at a time
-  static constexpr int kUnits = units_per_warpgroup(kConfig);
-  static constexpr u32 kColumns = kUnits * columns_per_unit(kConfig.product);
+  static constexpr int kStrips = strips_per_warpgroup(kConfig);
+  static constexpr u32 kColumns = kStrips * columns_per_strip(kConfig.product);
   static constexpr int kOctetsAtATime = staging_rows(kConfig) / 8;
 
   THRESHER_DEVICE void sync() const { hw::sync_named(1 + warpgroup_, hw::kWarpgroupThreads); }
@@ -54,10 +55,10 @@ class StoreDual {
     constexpr u32 kFirstToken = 8 * kFirstOctet;
     sync();  // what was there has been read
     THRESHER_UNROLL
-    for (int unit = 0; unit < kUnits; ++unit) {
+    for (int strip = 0; strip < kStrips; ++strip) {
       THRESHER_UNROLL
       for (int octet = 0; octet < kOctets; ++octet) {
-        stage(unit, octet, &sums[unit][4 * (kFirstOctet + octet)]);
+        stage(strip, octet, &sums[strip][4 * (kFirstOctet + octet)]);
       }
     }
     sync();
@@ -69,10 +70,10 @@ class StoreDual {
   }
 
   // The thread's four sums: gates of two tokens, then their ups.
-  THRESHER_DEVICE void stage(int unit, int octet, const float* sums) const {
+  THRESHER_DEVICE void stage(int strip, int octet, const float* sums) const {
     const u32 token = static_cast<u32>(8 * octet + thread_ % 4 * 2);
     const u32 column =
-        static_cast<u32>(unit * columns_per_unit(kConfig.product) +
+        static_cast<u32>(strip * columns_per_strip(kConfig.product) +
                          first_column(kConfig.product, thread_ / 32, 0) + thread_ % 32 / 4);
     THRESHER_UNROLL
     for (u32 i = 0; i < 2; ++i) {

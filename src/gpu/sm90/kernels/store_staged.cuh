@@ -8,16 +8,16 @@
 #include "gpu/hw/hw.cuh"
 #include "gpu/sm90/kernels/gemm_multiply.cuh"
 #include "gpu/sm90/kernels/gemm_values.cuh"
+#include "gpu/sm90/kernels/stage_ring.cuh"
 
 namespace thresher::gpu::sm90 {
 
 template <GemmConfig kConfig>
 class StoreStaged {
  public:
-  // Made anew for every tile. The shuffle hides from the compiler that it is always the same, or it
-  // would keep addresses in registers all through the main loop.
+  // Made anew for every tile (hidden_warpgroup says why).
   THRESHER_DEVICE explicit StoreStaged(hw::SharedAddress shared)
-      : warpgroup_(hw::broadcast(hw::thread_index() / hw::kWarpgroupThreads)),
+      : warpgroup_(hidden_warpgroup<int>()),
         thread_(hw::thread_index() % hw::kWarpgroupThreads),
         staging_(shared + kLayout.staging + warpgroup_ * kLayout.staging_warpgroup_bytes) {}
 
@@ -57,10 +57,10 @@ class StoreStaged {
   static constexpr bool kBulk = kConfig.store == Store::kStaged;
   static constexpr OutputType kOutput = stored_type(kConfig);
   static constexpr u32 kElementBytes = element_bytes(kOutput);
-  static constexpr int kUnits = units_per_warpgroup(kConfig);
+  static constexpr int kStrips = strips_per_warpgroup(kConfig);
   static constexpr int kHalves = halves_of(kConfig.product);
   static constexpr int kOctetsAtATime = kOutput == OutputType::kFp32 ? 1 : 4 / kHalves;
-  static constexpr u32 kColumns = kUnits * columns_per_unit(kConfig.product);
+  static constexpr u32 kColumns = kStrips * columns_per_strip(kConfig.product);
 
   THRESHER_DEVICE void sync() const { hw::sync_named(1 + warpgroup_, hw::kWarpgroupThreads); }
 
@@ -73,70 +73,70 @@ class StoreStaged {
   THRESHER_DEVICE void stage_from(const TileOutput<kConfig>& output,
                                   const Sums<kConfig, kWidth>& sums) const {
     constexpr int kOctets = kWidth / 8;
-    constexpr int kUnit = kIndex / kOctets;
+    constexpr int kStrip = kIndex / kOctets;
     constexpr int kOctet = kIndex % kOctets;
     constexpr int kCount = kOctetsAtATime < kOctets - kOctet ? kOctetsAtATime : kOctets - kOctet;
     if constexpr (kOutput == OutputType::kFp32) {
-      stage_floats(output, kUnit, kOctet, &sums[kUnit][4 * kOctet]);
+      stage_floats(output, kStrip, kOctet, &sums[kStrip][4 * kOctet]);
     } else {
-      stage_pairs<kCount>(output, kUnit, kOctet, &sums[kUnit][4 * kOctet]);
+      stage_pairs<kCount>(output, kStrip, kOctet, &sums[kStrip][4 * kOctet]);
     }
-    if constexpr (kIndex + kCount < kUnits * kOctets) {
+    if constexpr (kIndex + kCount < kStrips * kOctets) {
       stage_from<kWidth, kIndex + kCount>(output, sums);
     }
   }
 
   // As many octets as a matrix store takes, or as are left.
   template <int kCount>
-  THRESHER_DEVICE void stage_pairs(const TileOutput<kConfig>& output, int unit, int octet,
+  THRESHER_DEVICE void stage_pairs(const TileOutput<kConfig>& output, int strip, int octet,
                                    const float* sums) const {
     u32 matrices[4] = {};
     THRESHER_UNROLL
     for (int i = 0; i < kCount; ++i) {
-      const auto values = octet_values(output, unit, octet + i, sums + 4 * i);
+      const auto values = octet_values(output, strip, octet + i, sums + 4 * i);
       THRESHER_UNROLL
       for (int half = 0; half < kHalves; ++half) {
         matrices[i * kHalves + half] = pack_pair<kOutput>(values.of[half][0], values.of[half][1]);
       }
     }
-    stage_matrices(unit, octet, matrices);
+    stage_matrices(strip, octet, matrices);
   }
 
   THRESHER_DEVICE OctetValues<kConfig.product> octet_values(const TileOutput<kConfig>& output,
-                                                            int unit, int octet,
+                                                            int strip, int octet,
                                                             const float* sums) const {
     const u32 token = static_cast<u32>(8 * octet + thread_ % 4 * 2);
-    return output.values(sums, token, warpgroup_ * kColumns + thread_column(unit, 0));
+    return output.values(sums, token, warpgroup_ * kColumns + thread_column(strip, 0));
   }
 
   // The first column of the thread's warp, and of the thread itself, in the warpgroup's columns.
-  THRESHER_DEVICE u32 warp_column(int unit, int half) const {
-    return static_cast<u32>(unit * columns_per_unit(kConfig.product) +
+  THRESHER_DEVICE u32 warp_column(int strip, int half) const {
+    return static_cast<u32>(strip * columns_per_strip(kConfig.product) +
                             first_column(kConfig.product, thread_ / 32, half));
   }
-  THRESHER_DEVICE u32 thread_column(int unit, int half) const {
-    return warp_column(unit, half) + thread_ % 32 / 4;
+  THRESHER_DEVICE u32 thread_column(int strip, int half) const {
+    return warp_column(strip, half) + thread_ % 32 / 4;
   }
 
-  THRESHER_DEVICE void stage_floats(const TileOutput<kConfig>& output, int unit, int octet,
+  THRESHER_DEVICE void stage_floats(const TileOutput<kConfig>& output, int strip, int octet,
                                     const float* sums) const {
-    const auto values = octet_values(output, unit, octet, sums);
+    const auto values = octet_values(output, strip, octet, sums);
     const u32 token = static_cast<u32>(8 * octet + thread_ % 4 * 2);
     THRESHER_UNROLL
     for (int half = 0; half < kHalves; ++half) {
       THRESHER_UNROLL
       for (int i = 0; i < 2; ++i) {
-        hw::store_shared(place(token + i, thread_column(unit, half)), values.of[half][i]);
+        hw::store_shared(place(token + i, thread_column(strip, half)), values.of[half][i]);
       }
     }
   }
 
   // Lane 8*i + r says where row r of matrix i goes: the token of that octet, the half's columns.
-  THRESHER_DEVICE void stage_matrices(int unit, int octet, const u32 (&matrices)[4]) const {
+  THRESHER_DEVICE void stage_matrices(int strip, int octet, const u32 (&matrices)[4]) const {
     const int lane = thread_ % 32;
     const int matrix = lane / 8;
     const u32 token = static_cast<u32>(8 * (octet + matrix / kHalves) + lane % 8);
-    hw::store_matrix_x4_transposed(place(token, warp_column(unit, matrix % kHalves)), matrices[0],
+    hw::store_matrix_x4_transposed(place(token, warp_column(strip, matrix % kHalves)), matrices[0],
                                    matrices[1], matrices[2], matrices[3]);
   }
 

@@ -20,7 +20,7 @@ namespace thresher::gpu::sm90 {
 struct Tile {
   u32 first_token = 0;  // in the group
   u32 width = 0;
-  u32 row_tile = 0;  // in the group, in units of weight_rows
+  u32 row_tile = 0;  // of the weights, in the group: weight_rows each
   u32 first_k_tile = 0;
   u32 k_tile_count = 0;
 

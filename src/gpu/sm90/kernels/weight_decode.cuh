@@ -135,20 +135,20 @@ struct PackedPlace {
   }
 };
 
-// A thread's share of one unit (gemm_config.hpp) and its decode.
+// A thread's share of one strip (gemm_config.hpp) and its decode.
 template <Product kProduct>
-struct PackedUnit {
-  static constexpr int kSubTiles = sub_tiles_per_unit(kProduct);
+struct PackedStrip {
+  static constexpr int kSubTiles = sub_tiles_per_strip(kProduct);
 
   PackedFragment sub_tiles[kSubTiles];
 
-  // `tiles` are in shared or in global memory; `unit` counts from the warpgroup's first.
+  // `tiles` are in shared or in global memory; `strip` counts from the warpgroup's first.
   template <typename Address>
-  static THRESHER_DEVICE PackedUnit load(Address tiles, const PackedPlace& place, int unit) {
-    PackedUnit packed;
+  static THRESHER_DEVICE PackedStrip load(Address tiles, const PackedPlace& place, int strip) {
+    PackedStrip packed;
     THRESHER_UNROLL
     for (int i = 0; i < kSubTiles; ++i) {
-      const int sub_tile = unit * kSubTiles + i;
+      const int sub_tile = strip * kSubTiles + i;
       const int tile = sub_tile / kSubTilesPerTile * kTileBytes;
       const int in_tile = sub_tile % kSubTilesPerTile;
       packed.sub_tiles[i] =
