@@ -66,6 +66,23 @@ TEST(Tiling, ManyBlocksWaitForTheL2) {
   EXPECT_DOUBLE_EQ(span_ns(one_group(512), "gpu_sm90"), 64 * l2_ns(128, 128) + 750);
 }
 
+// It loads gate and up, and multiplies one of them.
+TEST(Tiling, APassOverDualWeightsFetchesAllOfThem) {
+  Problem problem = one_group(512);
+  problem.op = Op::kDual;
+  const double all_ns = (128 * 128 + 2 * 4608) * 128 / 6800.0;
+  EXPECT_GT(all_ns, l2_ns(128, 128));
+  EXPECT_DOUBLE_EQ(span_ns(problem, "gpu_sm90:rows=256,dual=two_pass"), 64 * all_ns + 750);
+}
+
+// A pass of 64 rows is charged like 128, but for what finishing its tiles takes.
+TEST(Tiling, APassOfOneWarpgroupIsChargedLikeTwo) {
+  Problem problem = one_group(64, 2048);
+  problem.op = Op::kDual;
+  EXPECT_DOUBLE_EQ(span_ns(problem, "gpu_sm90:warpgroups=1,tokens=64,dual=two_pass"),
+                   64 * (165 + 1.5 * 64) + 375);
+}
+
 TEST(Tiling, TilesComeInWaves) {
   const double tile = 64 * l2_ns(128, 132) + 750;
   EXPECT_DOUBLE_EQ(span_ns(one_group(640), "gpu_sm90"), 2 * tile);  // 160 tiles
