@@ -115,6 +115,7 @@ TEST(Constraint, ThePlainKernelTakesNoNotice) {
   };
   EXPECT_EQ(on_plain("stages", "2"), "plain_kernel_has_one_stage");
   EXPECT_EQ(on_plain("store", "staged"), "plain_kernel_stores_directly");
+  EXPECT_EQ(on_plain("store", "vectors"), "plain_kernel_stores_directly");
   EXPECT_EQ(on_plain("schedule", "balanced"), "plain_kernel_walks_tiles");
   EXPECT_EQ(on_plain("split_k", "2"), "plain_kernel_keeps_k_whole");
   EXPECT_EQ(on_plain("rows", "256"), "plain_kernel_rows");
