@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 
+#include "cpu/features.hpp"
 #include "nvfp4/e2m1.hpp"
 #include "nvfp4/e4m3.hpp"
 #include "nvfp4/half.hpp"
@@ -20,7 +21,9 @@ namespace {
 constexpr std::array<float, 256> kHalfScales = [] {
   std::array<float, 256> table{};
   for (int code = 0; code < 256; ++code) {
-    table[code] = 0.5f * nvfp4::decode_e4m3(static_cast<std::uint8_t>(code));
+    // Arithmetic with NaN is no constant expression.
+    const float scale = nvfp4::decode_e4m3(static_cast<std::uint8_t>(code));
+    table[code] = nvfp4::is_nan_e4m3(static_cast<std::uint8_t>(code)) ? scale : 0.5f * scale;
   }
   return table;
 }();
@@ -72,8 +75,7 @@ void expand_nvfp4_portable(const std::uint8_t* codes, const std::uint8_t* scales
 #if defined(__x86_64__)
 
 bool has_avx2() {
-  static const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                          __builtin_cpu_supports("f16c");
+  static const bool has = cpu::can_run(cpu::Isa::kAvx2);
   return has;
 }
 
