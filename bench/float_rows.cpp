@@ -21,8 +21,9 @@ namespace {
 constexpr std::array<float, 256> kHalfScales = [] {
   std::array<float, 256> table{};
   for (int code = 0; code < 256; ++code) {
+    // Arithmetic with NaN is no constant expression.
     const float scale = nvfp4::decode_e4m3(static_cast<std::uint8_t>(code));
-    table[code] = scale == scale ? 0.5f * scale : scale;  // no compiler must multiply a NaN
+    table[code] = nvfp4::is_nan_e4m3(static_cast<std::uint8_t>(code)) ? scale : 0.5f * scale;
   }
   return table;
 }();

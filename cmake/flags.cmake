@@ -48,7 +48,8 @@ endif()
 
 # Most of the time of compiling a file goes into its headers, so the files of a folder are compiled
 # together, up to sixteen at a time: anonymous namespaces of a folder share their names. Files with options
-# of their own, such as the CPU's bodies, stay alone.
+# of their own, such as the CPU's bodies, stay alone. A linter reads every header of every compilation with every
+# rule, so for it ROOMS puts all of src/<room>/ and its folders together.
 function(thresher_compile_together target)
   if(NOT THRESHER_TOGETHER)
     return()
@@ -58,10 +59,16 @@ function(thresher_compile_together target)
   foreach(source IN LISTS sources)
     file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${source})
     get_filename_component(folder ${folder} DIRECTORY)
-    string(MAKE_C_IDENTIFIER "${folder}" folder)
-    math(EXPR count_${folder} "0${count_${folder}} + 1")
-    math(EXPR batch "(${count_${folder}} - 1) / 16")
-    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${batch})
+    if(THRESHER_TOGETHER STREQUAL ROOMS)
+      string(REGEX MATCH "^(src/)?[^/]+" room ${folder})
+      string(MAKE_C_IDENTIFIER "${room}" group)
+    else()
+      string(MAKE_C_IDENTIFIER "${folder}" folder)
+      math(EXPR count_${folder} "0${count_${folder}} + 1")
+      math(EXPR batch "(${count_${folder}} - 1) / 16")
+      set(group ${folder}_${batch})
+    endif()
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 endfunction()

@@ -31,14 +31,14 @@ bool request_amx_tiles() {
   return granted;
 }
 
-struct Leaf7 {
+struct Leaf {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
 };
 
-// GCC 12's __builtin_cpu_supports knows neither amx-tile nor amx-bf16.
-Leaf7 leaf7() {
-  Leaf7 leaf;
-  if (!__get_cpuid_count(7, 0, &leaf.eax, &leaf.ebx, &leaf.ecx, &leaf.edx)) return {};
+// For what __builtin_cpu_supports does not know: amx-tile and amx-bf16 in GCC 12, f16c in Clang 14.
+Leaf cpuid(unsigned number) {
+  Leaf leaf;
+  if (!__get_cpuid_count(number, 0, &leaf.eax, &leaf.ebx, &leaf.ecx, &leaf.edx)) return {};
   return leaf;
 }
 
@@ -50,7 +50,7 @@ std::vector<Requirement> requirements(Isa isa) {
   if (isa >= Isa::kAvx2) {
     need("avx2", __builtin_cpu_supports("avx2"));
     need("fma", __builtin_cpu_supports("fma"));
-    need("f16c", __builtin_cpu_supports("f16c"));
+    need("f16c", (cpuid(1).ecx >> 29 & 1) != 0);
   }
   if (isa >= Isa::kAvx512) {
     need("avx512f", __builtin_cpu_supports("avx512f"));
@@ -60,7 +60,7 @@ std::vector<Requirement> requirements(Isa isa) {
   }
   if (isa >= Isa::kAvx512Vnni) need("avx512vnni", __builtin_cpu_supports("avx512vnni"));
   if (isa >= Isa::kAmx) {
-    const unsigned edx = leaf7().edx;
+    const unsigned edx = cpuid(7).edx;
     need("amx-tile", (edx >> 24 & 1) != 0);
     need("amx-bf16", (edx >> 22 & 1) != 0);
     const bool in_cpu = (edx >> 24 & 1) != 0 && (edx >> 22 & 1) != 0;

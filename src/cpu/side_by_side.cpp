@@ -35,8 +35,8 @@ void side_by_side(std::size_t count, std::size_t thread_count,
 }
 
 void side_by_side(std::size_t count, const std::function<void(std::size_t)>& work) {
-  static const auto kCores = static_cast<std::size_t>(usable_core_count());
-  side_by_side(count, kCores, work);
+  static const auto cores = static_cast<std::size_t>(usable_core_count());
+  side_by_side(count, cores, work);
 }
 
 }  // namespace thresher::cpu

@@ -182,7 +182,8 @@ std::vector<KnobText> knob_texts(Isa isa) { return kTable.texts(default_variant(
 
 Support supports(const Variant& variant, const Problem& problem, int thread_count) {
   std::string why = why_not(variant, problem, thread_count);
-  return {.ok = why.empty(), .why_not = std::move(why)};
+  const bool ok = why.empty();
+  return {.ok = ok, .why_not = std::move(why)};
 }
 
 std::vector<Variant> named_variants(Isa isa) {

@@ -54,7 +54,8 @@ Support supports(const Problem& problem, std::string_view variant, const Machine
   const Support support = gpu::sm90::supports(read, problem, machine.limits);
   if (!support.ok) return support;
   std::string why = why_no_kernels(read, problem, machine.limits);
-  return {.ok = why.empty(), .why_not = std::move(why)};
+  const bool ok = why.empty();
+  return {.ok = ok, .why_not = std::move(why)};
 }
 
 // The engine's choices go beyond what is instantiated here: the default then.
@@ -189,7 +190,7 @@ class EmulatedDevice : public backend::Device {
 }  // namespace
 
 const Backend& emulated_backend() {
-  static const Backend kRow = [] {
+  static const Backend backend = [] {
     Backend row = gpu::sm90::variants_row();
     row.name = "emulator";
     row.title = "emulator";
@@ -202,7 +203,7 @@ const Backend& emulated_backend() {
     };
     return row;
   }();
-  return kRow;
+  return backend;
 }
 
 }  // namespace thresher::emulated

@@ -29,9 +29,9 @@ std::string list_of(std::string_view Backend::*member) {
 }  // namespace
 
 std::span<const Backend* const> backends() {
-  static const Backend* const kRows[] = {&cpu::cpu_backend(), &gpu::gpu_backend(),
-                                         &emulated::emulated_backend()};
-  return kRows;
+  static const Backend* const rows[] = {&cpu::cpu_backend(), &gpu::gpu_backend(),
+                                        &emulated::emulated_backend()};
+  return rows;
 }
 
 const Backend* find_backend(std::string_view name) {

@@ -24,7 +24,7 @@ std::string why_not(const EngineOptions& options) {
 }  // namespace
 
 const Backend& gpu_backend() {
-  static const Backend kRow = [] {
+  static const Backend backend = [] {
     Backend row = sm90::variants_row();
     row.name = "gpu";
     row.numbered = true;
@@ -37,7 +37,7 @@ const Backend& gpu_backend() {
     };
     return row;
   }();
-  return kRow;
+  return backend;
 }
 
 }  // namespace thresher::gpu

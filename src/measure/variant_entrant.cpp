@@ -12,6 +12,8 @@
 namespace thresher::measure {
 namespace {
 
+using HostTime = std::chrono::steady_clock;
+
 constexpr int kHostTrials = 3;
 constexpr int kHostCalls = 200;
 
@@ -79,7 +81,6 @@ Entrant VariantEntrant::entrant(void* stream) {
 }
 
 double VariantEntrant::host_us(void* stream) const {
-  using HostTime = std::chrono::steady_clock;
   double best = 0;
   for (int trial = 0; trial < kHostTrials; ++trial) {
     const HostTime::time_point begin = HostTime::now();

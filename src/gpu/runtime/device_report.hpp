@@ -17,6 +17,6 @@ struct ReportLine {
   bool good = true;  // false: something is missing, and `value` says what to do
 };
 
-std::vector<ReportLine> device_report(const DriverLookup& driver, const NvrtcLookup& nvrtc);
+std::vector<ReportLine> device_report(const DriverLookup& lookup, const NvrtcLookup& nvrtc);
 
 }  // namespace thresher::gpu

@@ -91,7 +91,8 @@ std::vector<KnobText> knob_texts() { return kTable.texts({}); }
 Support supports(const Variant& variant, const Problem& problem, const SmLimits& limits) {
   std::string why = why_not(
       variant.knobs, {.problem = problem, .token_limit = token_count(problem), .limits = limits});
-  return {.ok = why.empty(), .why_not = std::move(why)};
+  const bool ok = why.empty();
+  return {.ok = ok, .why_not = std::move(why)};
 }
 
 GemmPlan plan_of(const Variant& variant, const Problem& problem, std::int64_t tokens_max,

@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // In the order of the enumerators.
-constexpr std::array<std::string_view, 4> kWords = {"variant", "library", "command", "cuda"};
+constexpr std::array<std::string_view, 4> kKindWords = {"variant", "library", "command", "cuda"};
 
 std::string hash_of_file(const fs::path& path) {
   std::ifstream stream(path, std::ios::binary);
@@ -35,7 +35,9 @@ const std::string& hash_of_this_program() {
 
 }  // namespace
 
-std::string_view to_string(ContestantKind kind) { return kWords[static_cast<std::size_t>(kind)]; }
+std::string_view to_string(ContestantKind kind) {
+  return kKindWords[static_cast<std::size_t>(kind)];
+}
 
 Contestant variant_named(const std::string& variant) {
   return {.kind = ContestantKind::kVariant,

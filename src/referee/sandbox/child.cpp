@@ -160,7 +160,7 @@ void Child::kill() {
   pid_ = -1;
 }
 
-void Child::signal_group(int signal) {
+void Child::signal_group(int signal) const {
   if (pid_ > 0) ::kill(-pid_, signal);
 }
 

@@ -84,7 +84,7 @@ class Child {
   void read_errors();
   void read_control();
   bool has_ended() const { return !ending_.empty() || !failure_.empty(); }
-  void signal_group(int signal);
+  void signal_group(int signal) const;
 
   pid_t pid_ = -1;
   UniqueFd stdin_;

@@ -32,7 +32,7 @@ struct FractionTerm {
 
 template <typename Term>
 double continued_fraction(double b0, Term term) {
-  constexpr double kTiny = 1e-300;  // stands in for a denominator of zero
+  static constexpr double kTiny = 1e-300;  // stands in for a denominator of zero
   const auto nonzero = [](double value) { return std::abs(value) < kTiny ? kTiny : value; };
   double value = nonzero(b0);
   double c = value;
@@ -44,7 +44,7 @@ double continued_fraction(double b0, Term term) {
     value *= c * d;
     if (std::abs(c * d - 1) < 4 * kEpsilon) return value;
   }
-  THRESHER_ASSERT(!"the continued fraction converges");
+  THRESHER_ASSERT(false && "the continued fraction converges");
   return value;
 }
 
@@ -65,7 +65,8 @@ double incomplete_beta(double a, double b, double log_beta_ab, BetaArgument at) 
   }
   const auto term = [&](int i) -> FractionTerm {
     if (i == 1) return {1, 1};
-    const double m = i / 2;  // whole: 1, 1, 2, 2, 3 ...
+    const int half = i / 2;  // 1, 1, 2, 2, 3 ...
+    const double m = half;
     return {i % 2 == 0 ? -(a + m - 1) * (a + b + m - 1) * at.x / ((a + 2 * m - 2) * (a + 2 * m - 1))
                        : m * (b - m) * at.x / ((a + 2 * m - 1) * (a + 2 * m)),
             1};

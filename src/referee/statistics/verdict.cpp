@@ -14,23 +14,23 @@ namespace thresher {
 namespace {
 
 // In the order of the enumerators.
-constexpr std::array<std::string_view, 5> kWords = {"accepted", "rejected", "wrong", "invalid",
-                                                    "unclear"};
+constexpr std::array<std::string_view, 5> kVerdictWords = {"accepted", "rejected", "wrong",
+                                                           "invalid", "unclear"};
 
 }  // namespace
 
 std::string_view to_string(VerdictKind kind) {
   const auto index = static_cast<std::size_t>(kind);
-  THRESHER_ASSERT(index < kWords.size());
-  return kWords[index];
+  THRESHER_ASSERT(index < kVerdictWords.size());
+  return kVerdictWords[index];
 }
 
 VerdictKind verdict_kind_from_string(std::string_view text) {
-  for (std::size_t i = 0; i < kWords.size(); ++i) {
-    if (text == kWords[i]) return static_cast<VerdictKind>(i);
+  for (std::size_t i = 0; i < kVerdictWords.size(); ++i) {
+    if (text == kVerdictWords[i]) return static_cast<VerdictKind>(i);
   }
-  throw Error(
-      fmt::format("verdict = {:?} is none of {}", text.substr(0, 40), fmt::join(kWords, ", ")));
+  throw Error(fmt::format("verdict = {:?} is none of {}", text.substr(0, 40),
+                          fmt::join(kVerdictWords, ", ")));
 }
 
 }  // namespace thresher

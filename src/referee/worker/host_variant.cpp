@@ -32,8 +32,8 @@ class BoundVariant : public Bound {
 
 class PreparedVariant : public Prepared {
  public:
-  PreparedVariant(const Engine& engine, Plan plan, std::span<const HostedWeights> weights)
-      : engine_(engine), plan_(std::move(plan)), workspace_(engine.workspace(plan_)) {
+  PreparedVariant(const Engine& engine, const Plan& plan, std::span<const HostedWeights> weights)
+      : engine_(engine), plan_(plan), workspace_(engine.workspace(plan_)) {
     const Problem& problem = plan_.problem();
     std::vector<std::optional<Weights>> packed(weights.size());
     cpu::side_by_side(weights.size(), groups_packed_at_a_time(engine), [&](std::size_t g) {

@@ -127,9 +127,9 @@ std::string fault_of(const Statement& row, const LedgerEntry& head, const Ledger
 }  // namespace
 
 const nlohmann::json& field(const Json& object, const char* name) {
-  static const Json kNull;
+  static const Json null;
   const auto found = object.is_object() ? object.find(name) : object.end();
-  return found == object.end() ? kNull : *found;
+  return found == object.end() ? null : *found;
 }
 
 std::string text_field(const Json& object, const char* name) {

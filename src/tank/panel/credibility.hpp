@@ -90,6 +90,6 @@ std::optional<EffectiveJudges> effective_judges(
 
 // The data of the `credibility` entry of a round (docs/ledger.md). effective_judges is null while
 // too few pitches have resolved; `resolved_pitches` says how many have.
-nlohmann::json credibility_entry(const SeasonRecord& record, int round);
+nlohmann::json credibility_entry(const SeasonRecord& record, int number);
 
 }  // namespace thresher

@@ -25,9 +25,9 @@ namespace {
 
 constexpr std::size_t kVoteBytesMax = std::size_t{1} << 20;
 // A forecast beyond this is a slip of the pen.
-constexpr double kSpeedupMax = 1000;
+constexpr double kForecastSpeedupMax = 1000;
 
-constexpr std::array<std::string_view, 2> kFileKeys = {"shark", "ballot"};
+constexpr std::array<std::string_view, 2> kVoteFileKeys = {"shark", "ballot"};
 constexpr std::array<std::string_view, 8> kBallotKeys = {
     "pitch", "vote", "p_works", "speedup", "speedup_low", "speedup_high", "reason", "scores"};
 
@@ -47,7 +47,7 @@ class VoteReader {
 
  private:
   std::vector<Ballot> read_file(const toml::table& root) {
-    toml_.check_keys(root, kFileKeys, "a vote file");
+    toml_.check_keys(root, kVoteFileKeys, "a vote file");
     const std::string shark = read_name(root, "shark", "who votes");
     std::vector<Ballot> ballots;
     for (const toml::table* table : toml_.read_tables(root, "ballot")) {
@@ -104,9 +104,12 @@ class VoteReader {
 
   Forecast read_forecast(const toml::table& table) {
     const double p_works = read_number(table, "p_works", 0, 1);
-    const double median = read_number(table, "speedup", 1 / kSpeedupMax, kSpeedupMax);
-    const double low = read_number(table, "speedup_low", 1 / kSpeedupMax, kSpeedupMax);
-    const double high = read_number(table, "speedup_high", 1 / kSpeedupMax, kSpeedupMax);
+    const double median =
+        read_number(table, "speedup", 1 / kForecastSpeedupMax, kForecastSpeedupMax);
+    const double low =
+        read_number(table, "speedup_low", 1 / kForecastSpeedupMax, kForecastSpeedupMax);
+    const double high =
+        read_number(table, "speedup_high", 1 / kForecastSpeedupMax, kForecastSpeedupMax);
     // Who is certain has an interval without width, which no measurement could hit.
     if (toml_.ok() && !(low <= median && median <= high && low < high)) {
       toml_.note(*table.get("speedup"),

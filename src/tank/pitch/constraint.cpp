@@ -169,7 +169,9 @@ std::string describe_predicate(const Constraint& constraint) {
   std::vector<std::string> parts;
   if (!constraint.backend.empty()) parts.push_back("backend " + constraint.backend);
   if (!constraint.family.empty()) parts.push_back("family " + constraint.family);
-  for (const auto& [knob, condition] : constraint.knobs) parts.push_back(knob + " " + condition);
+  for (const auto& [knob, condition] : constraint.knobs) {
+    parts.push_back(fmt::format("{} {}", knob, condition));
+  }
   return fmt::to_string(fmt::join(parts, ", "));
 }
 

@@ -14,11 +14,11 @@ namespace thresher {
 namespace {
 
 constexpr std::size_t kConstraintBytesMax = std::size_t{1} << 20;
-constexpr std::array<std::string_view, 1> kFileKeys = {"constraint"};
+constexpr std::array<std::string_view, 1> kConstraintFileKeys = {"constraint"};
 constexpr std::array<std::string_view, 9> kConstraintKeys = {
     "id", "kind", "claim", "backend", "family", "knobs", "origin", "scope", "expires"};
 // What a file can state. A regression is learned from a match, and only the ledger has matches.
-constexpr std::array<std::string_view, 2> kKinds = {"hardware", "rule"};
+constexpr std::array<std::string_view, 2> kConstraintKinds = {"hardware", "rule"};
 constexpr std::array<std::string_view, 2> kExpiries = {kExpiresNever, kExpiresWithSeason};
 
 class ConstraintReader {
@@ -28,7 +28,7 @@ class ConstraintReader {
   std::vector<Constraint> read(std::string_view text) {
     std::vector<Constraint> constraints;
     if (const std::optional<toml::table> root = toml_.parse(text, kConstraintBytesMax)) {
-      toml_.check_keys(*root, kFileKeys, "a constraint file");
+      toml_.check_keys(*root, kConstraintFileKeys, "a constraint file");
       constraints = read_all(*root);
     }
     toml_.throw_faults();
@@ -55,8 +55,9 @@ class ConstraintReader {
     constraint.id = read_needed(table, "id");
     constraint.claim = read_needed(table, "claim");
     constraint.origin = read_needed(table, "origin");
-    constraint.kind = read_word(table, "kind", kKinds) == "hardware" ? ConstraintKind::kHardware
-                                                                     : ConstraintKind::kRule;
+    constraint.kind = read_word(table, "kind", kConstraintKinds) == "hardware"
+                          ? ConstraintKind::kHardware
+                          : ConstraintKind::kRule;
     constraint.expires = read_word(table, "expires", kExpiries);
     constraint.backend = toml_.read_line(table, "backend").value_or("");
     constraint.family = toml_.read_line(table, "family").value_or("");

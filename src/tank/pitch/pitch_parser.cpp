@@ -44,7 +44,7 @@ constexpr Needed kContestant{"[contestant]",
 
 constexpr std::array<std::string_view, 3> kClaimKeys = {"value", "low", "high"};
 // Beyond it nobody means what they wrote, and sums of logarithms stay far from infinity.
-constexpr double kSpeedupMax = 1e6;
+constexpr double kClaimedSpeedupMax = 1e6;
 
 // Rounding must not put it outside: then low = high would be no range.
 double geometric_middle(double low, double high) {
@@ -98,9 +98,9 @@ class ClaimReader {
     }
     const double value = node.is_integer() ? static_cast<double>(node.as_integer()->get())
                                            : node.as_floating_point()->get();
-    if (value > 0 && value <= kSpeedupMax) return value;
+    if (value > 0 && value <= kClaimedSpeedupMax) return value;
     toml_.note(node, fmt::format("{} = {} is no speedup; a number above 0 and up to {} is allowed",
-                                 what, value, kSpeedupMax));
+                                 what, value, kClaimedSpeedupMax));
     return std::nullopt;
   }
 

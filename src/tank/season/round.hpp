@@ -38,7 +38,7 @@ class RoundPlayer {
 
   void try_pitches(double deadline);
   void build_controls(double deadline);
-  const PlayedMatch& settle(const std::string& pitch, bool control);
+  const PlayedMatch& settle(const std::string& name, bool control);
   const PlayedMatch& play_match(const Attempt& attempt);
   void record_verdict(const PlayedMatch& match);
   void crown(const Attempt& attempt);

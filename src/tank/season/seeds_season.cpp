@@ -23,8 +23,8 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kSeasonBytesMax = std::size_t{1} << 20;
 // The order of things within a round.
-constexpr std::array<const char*, 8> kKinds = {"constraint", "pitch",   "sheet",    "ballot",
-                                               "time",       "verdict", "champion", "round"};
+constexpr std::array<const char*, 8> kEntryKinds = {"constraint", "pitch",   "sheet",    "ballot",
+                                                    "time",       "verdict", "champion", "round"};
 
 Json to_json(const toml::node& node) {
   if (const toml::table* table = node.as_table()) {
@@ -159,7 +159,7 @@ class SeedsSeason {
     add("season", to_json(*root_.get("season")));
     const std::size_t round_count = root_.get("round")->as_array()->size();
     for (std::size_t round = 1; round <= round_count; ++round) {
-      for (const char* kind : kKinds) add_round(kind, round);
+      for (const char* kind : kEntryKinds) add_round(kind, round);
     }
     return std::move(entries_);
   }
@@ -190,19 +190,19 @@ class SeedsSeason {
 };
 
 // What was said of one pitch, as far as it can be scored.
-struct Statement {
+struct PitchStatement {
   std::string shark;
   std::optional<double> p_works;
   std::optional<NormalForecast> size;
 };
 
-Statement statement_of(const Json& ballot) {
+PitchStatement statement_of(const Json& ballot) {
   const Json& forecast = field(ballot, "forecast");
   const std::optional<double> low = number_field(forecast, "log_speedup_low");
   const std::optional<double> high = number_field(forecast, "log_speedup_high");
   const std::optional<double> median = number_field(forecast, "log_speedup_median");
-  Statement statement{.shark = text_field(ballot, "shark"),
-                      .p_works = number_field(forecast, "p_works")};
+  PitchStatement statement{.shark = text_field(ballot, "shark"),
+                           .p_works = number_field(forecast, "p_works")};
   if (!statement.p_works && flag_field(ballot, "vote")) statement.p_works = kVoteMeans;
   if (low && high) {
     statement.size = normal_forecast({.log_speedup_median = median.value_or((*low + *high) / 2),
@@ -212,12 +212,12 @@ Statement statement_of(const Json& ballot) {
   return statement;
 }
 
-std::map<std::string, double> losses(const std::vector<Statement>& statements,
+std::map<std::string, double> losses(const std::vector<PitchStatement>& statements,
                                      const Json& verdict) {
   const std::string kind = text_field(verdict, "kind");
   const std::optional<double> value = number_field(field(verdict, "speedup"), "value");
   std::map<std::string, double> loss;
-  for (const Statement& statement : statements) {
+  for (const PitchStatement& statement : statements) {
     ForecastScore score;
     if (statement.p_works && kind != "unclear") {
       score.brier = brier(*statement.p_works, kind == "accepted");
@@ -267,7 +267,7 @@ bool is_wrong(const ScoreSheet& sheet) {
 }
 
 std::vector<RoundCredibilities> replayed_credibilities(const std::vector<LedgerEntry>& entries) {
-  std::map<std::pair<int, std::string>, std::vector<Statement>> statements;
+  std::map<std::pair<int, std::string>, std::vector<PitchStatement>> statements;
   std::set<std::string> sharks;
   std::vector<RoundCredibilities> rounds;
   Credibilities weights;
