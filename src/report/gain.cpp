@@ -83,8 +83,10 @@ std::vector<ProblemGain> problem_gains(const Season& season) {
 }
 
 Html gain_table(const Season& season) {
-  HtmlTable table("The champion against the baseline, in µs per call",
-                  {{"Problem"}, {"Baseline", true}, {"Champion", true}, {"Gain", true, "gained"}});
+  HtmlTable table("The champion against the baseline, in µs per call", {{"Problem", false, "name"},
+                                                                        {"Baseline", true},
+                                                                        {"Champion", true},
+                                                                        {"Gain", true, "gained"}});
   for (const ProblemGain& gain : problem_gains(season)) {
     const Ratio ratio = gain.product.ratio();
     table.add_row({gain.problem, number(gain.first_us, 1), number(gain.last_us, 1),

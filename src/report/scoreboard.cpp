@@ -22,8 +22,9 @@ Html pitch_cell(const Season& season, const ScoreboardRow& row) {
   if (season.took_title(row.round, row.pitch)) cell += " " + badge("new champion", "good");
   if (is_panels_choice(season, row)) cell += " " + badge("panel's choice", "plain");
   if (row.control) cell += " " + badge("control", "plain");
-  if (pitch) cell += small(text_of(pitch->data, "title"));
-  return cell;
+  const std::string title = pitch ? text_of(pitch->data, "title") : "";
+  const std::string before = fmt::format("round {}{}", row.round, title.empty() ? "" : ": ");
+  return cell + small(element("span", before, {{"class", "in-round"}}) + title);
 }
 
 // Of what nobody measured a few digits say enough: "4.00 to 7.00x", "10 to 50x".

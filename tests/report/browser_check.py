@@ -18,8 +18,9 @@ import tempfile
 
 from browser import Browser, find_chromium
 
-WIDTHS = (390, 500, 900, 1400)  # the page promises from 500 on; a phone must do too
+WIDTHS = (390, 500, 720, 900, 1400)  # the page promises from 500 on; a phone must do too; 720 is a sheet of paper
 HEIGHT_MAX = 4000  # of nine pitches, nothing unfolded
+ROW_HEIGHT_MAX = 200  # of the scoreboard: no column may be squeezed until its text stands on end
 CONTRAST_MIN = 4.5  # WCAG AA for text
 PRINTED_PAGES_MAX = 5
 
@@ -34,7 +35,7 @@ LAYOUT = """(() => {
   const text = (element) => element.textContent.trim();
   return {
     width: document.documentElement.scrollWidth, window: innerWidth, height: document.documentElement.scrollHeight,
-    verdicts: all('.scoreboard td.verdict .badge').map(box), rows: all('.scoreboard tbody tr').length,
+    verdicts: all('.scoreboard td.verdict .badge').map(box), rows: all('.scoreboard tbody tr').map(box),
     cells: all('td, th, dd, summary, .plot-label, .plot-value, code')
       .filter((element) => shown(element) && !only_spoken(element))
       .map((element) => [text(element).slice(0, 30), ...box(element)]),
@@ -114,8 +115,11 @@ def layout_faults(seen):
     for left, _, right, _ in seen["verdicts"]:
         if right - left < 20 or left < 0 or right > seen["window"]:
             yield f"a verdict lies at {left:.0f} to {right:.0f} px of {seen['window']}"
-    if len(seen["verdicts"]) != seen["rows"]:
-        yield f"{seen['rows']} rows of the scoreboard, {len(seen['verdicts'])} verdicts"
+    if len(seen["verdicts"]) != len(seen["rows"]):
+        yield f"{len(seen['rows'])} rows of the scoreboard, {len(seen['verdicts'])} verdicts"
+    for _, top, _, bottom in seen["rows"]:
+        if seen["window"] >= 500 and bottom - top > ROW_HEIGHT_MAX:
+            yield f"a row of the scoreboard is {bottom - top:.0f} px high"
     for boxes in seen["plots"]:
         yield from overlaps(boxes)
     if seen["ones"] != len(seen["tracks"]):

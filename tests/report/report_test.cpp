@@ -278,8 +278,10 @@ TEST_F(ReportPage, EntriesOfUnexpectedShapeDoNotStopIt) {
                     {"verdict", {{"estimate", {1}}}},
                     {"samples", {{"rounds", {{{"match", 1}}}}}}});
   }
+  ledger_.append("odd", "verdict", "measured", {{"round", 1e300}, {"pitch", "late"}});
   const std::string page = report_page(ledger_, "odd");
   EXPECT_TRUE(has(page, "samples unreadable"));
+  EXPECT_TRUE(has(page, "<td role=\"cell\" class=\"pitch\" data-label=\"Pitch\"><strong>late"));
 }
 
 TEST(Report, AnEmptyLedgerHasAPage) {
