@@ -110,21 +110,30 @@ Html big_number(const Season& season) {
          "\n";
 }
 
-// The variants, one after the other, as words that open to the name.
+Html title_item(const Title& title) {
+  const Ratio ratio = title.verdict ? ratio_of(field(title.verdict->data, "speedup")) : Ratio();
+  Html line = element("strong", title.pitch) + fmt::format(" round {}", title.round);
+  if (ratio.is_known()) line += ", " + speedup(ratio.middle()) + " its predecessor's speed";
+  if (title.is_reported) line += " " + source_badge("reported");
+  if (title.champion != title.pitch) line += variant_html(title.champion);
+  return element("li", line);
+}
+
+// From where to where, as words that open to the variants' names; who held the title in between is
+// behind a fold.
 Html title_holders(const Season& season) {
   const LedgerEntry* start = season.start();
-  if (start == nullptr) return {};
-  const std::string first = text_of(start->data, "champion");
+  const std::vector<Title> titles = season.titles();
+  const std::string first = start ? text_of(start->data, "champion") : "";
   Html items = element(
       "li", element("strong", "baseline") + (first == "baseline" ? Html() : variant_html(first)));
-  for (const Title& title : season.titles()) {
-    const Ratio ratio = title.verdict ? ratio_of(field(title.verdict->data, "speedup")) : Ratio();
-    Html line = element("strong", title.pitch) + fmt::format(" round {}", title.round);
-    if (ratio.is_known()) line += ", " + speedup(ratio.middle()) + " its predecessor's speed";
-    if (title.is_reported) line += " " + source_badge("reported");
-    if (title.champion != title.pitch) line += variant_html(title.champion);
-    items += element("li", line);
+  Html between;
+  for (std::size_t i = 0; i + 1 < titles.size(); ++i) between += title_item(titles[i]);
+  if (!between.is_empty()) {
+    items += element("li", fold(fmt::format("{} more held the title in between", titles.size() - 1),
+                                element("ol", between, {{"class", "titles"}})));
   }
+  if (!titles.empty()) items += title_item(titles.back());
   return element("ol", items, {{"class", "titles"}, {"aria-label", "Who held the title"}}) + "\n";
 }
 

@@ -2,6 +2,7 @@
 // The season in words: what came of it, from how much, and how it ended.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "report/season.hpp"
@@ -79,9 +80,13 @@ Html what_was_played(const Season& season) {
   const std::size_t pitch_count = season.of_kind("pitch").size();
   Html text = plural(pitch_count, "pitch", "pitches") + " entered";
   if (season.board.rows.empty()) return text + ". ";
-  return text + ", " + plural(season.board.rows.size(), "verdict was", "verdicts were") +
-         " reached in " + plural(season.rounds().size(), "round", "rounds") + ": " +
-         verdict_counts(season) + ". ";
+  const bool any_open = std::any_of(season.board.rows.begin(), season.board.rows.end(),
+                                    [](const ScoreboardRow& row) { return row.verdict == "open"; });
+  const std::string count = any_open
+                                ? plural(season.board.rows.size(), "outcome is", "outcomes are")
+                                : plural(season.board.rows.size(), "verdict was", "verdicts were");
+  return text + ", " + count + (any_open ? " known from " : " reached in ") +
+         plural(season.rounds().size(), "round", "rounds") + ": " + verdict_counts(season) + ". ";
 }
 
 Html who_won(const Season& season) {

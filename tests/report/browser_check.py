@@ -206,7 +206,7 @@ def check(program):
     return 1 if faults else 0
 
 
-def take_picture(page, picture, width=1200, height=1000):
+def take_picture(page, picture, width=1200, height=1120):
     with Browser() as browser:
         browser.resize(int(width), int(height))
         browser.open(pathlib.Path(page).resolve().as_uri())

@@ -110,6 +110,9 @@ TEST_F(ReportPage, GainsMultiplyAndTheirErrorsAdd) {
   EXPECT_TRUE(has(page, ">1.50</data>, <data")) << page;
   EXPECT_TRUE(has(page, ">10.66</data>]"));
   EXPECT_TRUE(has(page, "the 2 matches that changed the title"));
+  EXPECT_TRUE(has(page, "1 more held the title in between"));
+  EXPECT_TRUE(has(page, "<code class=\"raw\">gpu_sm90:stages=2</code>"));
+  EXPECT_TRUE(has(page, "<code class=\"raw\">gpu_sm90:stages=3</code>"));
 }
 
 TEST_F(ReportPage, TheGainOfEachProblemIsThatOfTheMatch) {
