@@ -40,7 +40,7 @@ Html sentence(const Season& season) {
   if (!titles.empty()) return sentence_on_champion(season, titles);
   if (season.board.rows.empty()) return "Nothing has been judged yet";
   if (season.is_reported()) return "Reported by others: no pitch took the title";
-  return "No pitch beat the baseline";
+  return "No pitch has proven faster than the baseline";
 }
 
 // "NVIDIA H200", "suite tank_gpu", "15 rounds": what there is.

@@ -152,7 +152,7 @@ TEST_F(ReportPage, NothingWonNothingIsCalledSo) {
   ledger_.append("lost", "round", "measured",
                  {{"round", 1}, {"winner", "rejected"}, {"outcome", "rejected"}});
   const std::string page = main_of(report_page(ledger_, "lost"));
-  EXPECT_TRUE(has(page, "<h2>No pitch beat the baseline</h2>"));
+  EXPECT_TRUE(has(page, "<h2>No pitch has proven faster than the baseline</h2>"));
   EXPECT_TRUE(has(page, "<strong>rejected</strong> came closest"));
   for (const char* word : {"winner", "Winner", " won", "new champion", "as fast as the baseline"}) {
     EXPECT_FALSE(has(page, word)) << word;
