@@ -11,14 +11,7 @@ thresher_embed(thresher_tools kConstraintFiles FILES ${constraint_files})
 file(GLOB season_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/seasons/*.toml)
 thresher_embed(thresher_tools kSeasonFiles FILES ${season_files})
 # What every page of `thresher report` carries.
-find_file(THRESHER_CHART_JS chart.min.js PATHS /usr/share/javascript/chart.js)
-mark_as_advanced(THRESHER_CHART_JS)
-if(NOT THRESHER_CHART_JS)
-  message(FATAL_ERROR "chart.min.js (Chart.js 3) not found. Debian has it in libjs-chart.js.")
-endif()
-thresher_embed(thresher_tools kPageFiles
-               FILES ${PROJECT_SOURCE_DIR}/src/report/page.css
-                     ${PROJECT_SOURCE_DIR}/src/report/draw.js ${THRESHER_CHART_JS})
+thresher_embed(thresher_tools kPageFiles FILES ${PROJECT_SOURCE_DIR}/src/report/page.css)
 thresher_embed(thresher_tools kContestantHeaders BASE ${PROJECT_SOURCE_DIR}/include
                FILES ${PROJECT_SOURCE_DIR}/include/thresher/contestant.h
                      ${PROJECT_SOURCE_DIR}/include/thresher/contestant.cuh)

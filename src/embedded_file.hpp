@@ -21,7 +21,7 @@ using EmbeddedFiles = std::span<const EmbeddedFile>;
 extern const EmbeddedFiles kSuiteFiles;         // suites/*.toml
 extern const EmbeddedFiles kConstraintFiles;    // constraints/*.toml
 extern const EmbeddedFiles kSeasonFiles;        // seasons/*.toml
-extern const EmbeddedFiles kPageFiles;          // style, drawing code and Chart.js of a report
+extern const EmbeddedFiles kPageFiles;          // the style of a report
 extern const EmbeddedFiles kContestantHeaders;  // as contestants include them
 extern const EmbeddedFiles kKernelSources;      // device code, as an #include calls it
 extern const EmbeddedFiles kPeerKernelSources;  // that of the peers in bench/

@@ -39,10 +39,26 @@ void append_escaped(std::string& out, char c) {
   }
 }
 
-Attributes attributes_of(const HtmlColumn& column) {
-  if (column.is_numeric) return {{"class", "number"}};
-  if (column.is_prose) return {{"class", "prose"}};
-  return {};
+// Columns that fit beside each other at the narrowest width the page is made for.
+constexpr std::size_t kColumnsBesideMax = 4;
+
+std::string class_of(const HtmlColumn& column) {
+  if (!column.is_numeric) return column.css_class;
+  return column.css_class.empty() ? "number" : "number " + column.css_class;
+}
+
+// Roles are said aloud because a style that makes blocks of rows takes them from the elements.
+Html cell(std::string_view tag, const char* role, const HtmlColumn& column, const Html& content) {
+  Attributes attributes{{"role", role}};
+  if (const std::string name = class_of(column); !name.empty()) {
+    attributes.emplace_back("class", name);
+  }
+  if (tag == "th") {
+    attributes.emplace_back("scope", "col");
+  } else {
+    attributes.emplace_back("data-label", column.title);
+  }
+  return element(tag, content, attributes);
 }
 
 }  // namespace
@@ -71,79 +87,52 @@ Html element(std::string_view tag, const Html& content, const Attributes& attrib
   return Html::markup(fmt::format("<{}>{}</{}>", inside, content.text(), tag));
 }
 
-Html script_json(const nlohmann::json& json) {
-  // Inside a script element entities are not read, but JSON has escapes of its own. Ours hide every
-  // character that HTML looks for there; outside of JSON strings none of them occurs.
-  std::string safe;
-  for (const char c :
-       json.dump(-1, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace)) {
-    if (c == '<') {
-      safe += "\\u003c";
-    } else if (c == '>') {
-      safe += "\\u003e";
-    } else if (c == '&') {
-      safe += "\\u0026";
-    } else {
-      safe += c;
-    }
-  }
-  return Html::markup(safe);
+Html heading(int level, const Html& content) {
+  return element(fmt::format("h{}", level), content) + "\n";
+}
+
+Html paragraph(const Html& content) { return element("p", content) + "\n"; }
+
+Html note(const Html& content) { return element("p", content, {{"class", "note"}}) + "\n"; }
+
+Html small(const Html& content) { return element("small", content); }
+
+Html fold(const Html& summary, const Html& content) {
+  if (content.is_empty()) return {};
+  return element("details", element("summary", summary) + "\n" +
+                                element("div", content, {{"class", "inside"}})) +
+         "\n";
 }
 
 void HtmlTable::add_row(const std::vector<Html>& cells) {
   THRESHER_ASSERT(cells.size() == columns_.size());
   Html row;
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    row += element("td", cells[i], attributes_of(columns_[i]));
-  }
-  rows_ += element("tr", row) + "\n";
+  for (std::size_t i = 0; i < cells.size(); ++i) row += cell("td", "cell", columns_[i], cells[i]);
+  rows_ += element("tr", row, {{"role", "row"}}) + "\n";
 }
 
 Html HtmlTable::html() const {
+  if (is_empty()) return {};
   Html head;
-  for (const HtmlColumn& column : columns_) {
-    Attributes attributes = attributes_of(column);
-    attributes.emplace_back("scope", "col");
-    head += element("th", column.title, attributes);
-  }
-  const Html table =
-      element("table", element("caption", caption_) + element("thead", element("tr", head)) + "\n" +
-                           element("tbody", rows_));
-  // Focusable, so that a keyboard can scroll it.
-  return element("div", table,
-                 {{"class", "scroll"},
-                  {"tabindex", "0"},
-                  {"role", "region"},
-                  {"aria-label", caption_}}) +
+  for (const HtmlColumn& column : columns_)
+    head += cell("th", "columnheader", column, column.title);
+  std::string css_class = css_class_;
+  if (css_class.empty() && columns_.size() > kColumnsBesideMax) css_class = "stacks";
+  Attributes attributes{{"role", "table"}};
+  if (!css_class.empty()) attributes.emplace_back("class", css_class);
+  const Attributes group{{"role", "rowgroup"}};
+  return element("table",
+                 element("caption", caption_) +
+                     element("thead", element("tr", head, {{"role", "row"}}), group) + "\n" +
+                     element("tbody", rows_, group),
+                 attributes) +
          "\n";
 }
 
-void Page::add_heading(int level, const Html& content) {
-  body_ += element(fmt::format("h{}", level), content) + "\n";
+void HtmlFacts::add(const Html& name, const Html& value) {
+  if (!value.is_empty()) rows_ += element("dt", name) + element("dd", value) + "\n";
 }
 
-void Page::add_paragraph(const Html& content) { body_ += element("p", content) + "\n"; }
-
-void Page::add_note(const Html& content) { body_ += element("p", content, {{"class", "note"}}); }
-
-void Page::add_table(const HtmlTable& table, const std::string& if_empty) {
-  if (!table.is_empty()) {
-    body_ += table.html();
-  } else if (!if_empty.empty()) {
-    add_paragraph(if_empty);
-  }
-}
-
-void Page::add_details(const std::string& summary, const Html& content) {
-  body_ += element("details", element("summary", summary) + content) + "\n";
-}
-
-void Page::add_chart(nlohmann::json chart, const std::string& label) {
-  // Hidden until there is something to see.
-  body_ +=
-      Html::markup(fmt::format("<div class=\"chart\" id=\"chart-{}\" hidden>", charts_.size())) +
-      element("canvas", "", {{"role", "img"}, {"aria-label", label}}) + Html::markup("</div>\n");
-  charts_.push_back(std::move(chart));
-}
+Html HtmlFacts::html() const { return rows_.is_empty() ? Html() : element("dl", rows_) + "\n"; }
 
 }  // namespace thresher::report

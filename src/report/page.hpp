@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page under construction: HTML, its tables, and the charts' data that will stand in one script
-// element.
+// The page's bricks: HTML, its tables, and folds. A part of the page is a function that returns
+// Html, and parts are put together with +.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,51 +36,47 @@ using Attributes = std::vector<std::pair<std::string_view, std::string>>;
 // <tag name="value">content</tag>, the values escaped.
 Html element(std::string_view tag, const Html& content, const Attributes& attributes = {});
 
-// JSON as it may stand inside <script>: nothing in it can end the script or open a comment.
-Html script_json(const nlohmann::json& json);
+Html heading(int level, const Html& content);
+Html paragraph(const Html& content);
+Html note(const Html& content);   // small print
+Html small(const Html& content);  // a second line under a cell's first
+// What is there for those who ask: opened by a click or a key. Nothing where there is no content.
+Html fold(const Html& summary, const Html& content);
 
 struct HtmlColumn {
   std::string title;
-  bool is_numeric = false;  // aligned right, figures of equal width
-  bool is_prose = false;    // may wrap; given room
+  bool is_numeric = false;     // aligned right, figures of equal width
+  std::string css_class = {};  // for cells that the style must find
 };
 
-// It scrolls inside its own box, so that a wide one does not widen the page.
+// A table never becomes wider than the page. One of many columns turns its rows into blocks where
+// the window is narrow, with the columns' titles beside the values.
 class HtmlTable {
  public:
-  HtmlTable(std::string caption, std::vector<HtmlColumn> columns)
-      : caption_(std::move(caption)), columns_(std::move(columns)) {}
+  HtmlTable(std::string caption, std::vector<HtmlColumn> columns, std::string css_class = {})
+      : caption_(std::move(caption)),
+        columns_(std::move(columns)),
+        css_class_(std::move(css_class)) {}
 
   void add_row(const std::vector<Html>& cells);
   bool is_empty() const { return rows_.is_empty(); }
-  Html html() const;
+  Html html() const;  // nothing where there are no rows
 
  private:
   std::string caption_;
   std::vector<HtmlColumn> columns_;
+  std::string css_class_;
   Html rows_;
 };
 
-// A chart is an addition. Its section always has a table with the same numbers, so that the page
-// serves readers without JavaScript, and a chart's data is plain (draw.js makes pictures of it).
-class Page {
+// Names and values, one under the other. A value that is empty is left out with its name.
+class HtmlFacts {
  public:
-  void add(const Html& html) { body_ += html; }
-  void add_heading(int level, const Html& content);
-  void add_paragraph(const Html& content);
-  void add_note(const Html& content);  // small print
-  // Nothing where the table has no rows, unless `if_empty` says something instead.
-  void add_table(const HtmlTable& table, const std::string& if_empty = {});
-  void add_details(const std::string& summary, const Html& content);
-  // `label` tells those who cannot see it what it shows. docs/report.md lists the types of charts.
-  void add_chart(nlohmann::json chart, const std::string& label);
-
-  const Html& body() const { return body_; }
-  const nlohmann::json& charts() const { return charts_; }
+  void add(const Html& name, const Html& value);
+  Html html() const;  // nothing where there are no facts
 
  private:
-  Html body_;
-  nlohmann::json charts_ = nlohmann::json::array();
+  Html rows_;
 };
 
 }  // namespace thresher::report

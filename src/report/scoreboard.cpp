@@ -1,87 +1,116 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <set>
+
 #include "report/season.hpp"
-#include "report/values.hpp"
 
 namespace thresher::report {
 namespace {
 
-HtmlTable scoreboard_table() {
-  return {"Scoreboard: every pitch that was built, by round",
-          {{"Round", true},
-           {"Pitch"},
-           {"Predicted", true},
-           {"Result", true},
-           {"Verdict"},
-           {"Source"},
-           {"Why", false, true}}};
-}
-
-struct Row {
-  int round = 0;
-  std::string pitch;
-  bool is_winner = false;
-  const LedgerEntry* verdict = nullptr;  // null: the round has not come to one
-  const LedgerEntry* round_end = nullptr;
-};
-
-Html pitch_cell(const Row& row) {
-  Html cell = row.pitch;
-  if (row.is_winner) cell += " " + badge("winner", "plain");
-  if (row.verdict && field(row.verdict->data, "control") == true) {
-    cell += " " + badge("control", "plain");
+// The panel put it first. Whether it then won is the verdict's to say.
+bool is_panels_choice(const Season& season, const ScoreboardRow& row) {
+  for (const LedgerEntry* round : season.of_round("round", row.round)) {
+    if (text_of(round->data, "winner") == row.pitch) return true;
   }
-  return cell;
+  return false;
 }
 
-void add_row(HtmlTable& table, const Season& season, const Row& row) {
+Html pitch_cell(const Season& season, const ScoreboardRow& row) {
   const LedgerEntry* pitch = season.pitch(row.pitch);
-  const LedgerEntry* told_by = row.verdict ? row.verdict : row.round_end;
-  const std::string outcome =
-      row.verdict ? text_of(row.verdict->data, "kind") : text_of(row.round_end->data, "outcome");
-  table.add_row({fmt::format("{}", row.round), pitch_cell(row),
-                 pitch ? speedup(ratio_of(field(pitch->data, "claim"))) : Html(),
-                 result_of(row.verdict), verdict_badge(outcome), source_badge(told_by->source),
-                 row.verdict ? text_of(row.verdict->data, "reason") : ""});
+  Html cell = element("strong", row.pitch);
+  if (season.took_title(row.round, row.pitch)) cell += " " + badge("new champion", "good");
+  if (is_panels_choice(season, row)) cell += " " + badge("panel's choice", "plain");
+  if (row.control) cell += " " + badge("control", "plain");
+  const std::string title = pitch ? text_of(pitch->data, "title") : "";
+  const std::string before = fmt::format("round {}{}", row.round, title.empty() ? "" : ": ");
+  return cell + small(element("span", before, {{"class", "in-round"}}) + title);
 }
 
-// The winner of the vote first, then whatever else was built.
-void add_round(HtmlTable& table, const Season& season, int round) {
-  const std::vector<const LedgerEntry*> ends = season.of_round("round", round);
-  const LedgerEntry* end = ends.empty() ? nullptr : ends.back();
-  const std::string winner = end ? text_of(end->data, "winner") : "";
-  const LedgerEntry* verdict_on_winner = season.verdict(round, winner);
-  if (end) add_row(table, season, {round, winner, !winner.empty(), verdict_on_winner, end});
-  for (const LedgerEntry* verdict : season.of_round("verdict", round)) {
-    const std::string pitch = text_of(verdict->data, "pitch");
-    if (!end || pitch != winner) add_row(table, season, {round, pitch, false, verdict, end});
+// Of what nobody measured a few digits say enough: "4.00 to 7.00x", "10 to 50x".
+int coarse_decimals(double value) { return value < 10 ? 2 : 0; }
+
+Html coarse(const Range& range) {
+  if (range.low && range.high && *range.low != *range.high) {
+    const int decimals = coarse_decimals(*range.high);
+    return element("span", number(range.low, decimals) + " to " + speedup(range.high, decimals),
+                   {{"class", "interval"}});
   }
+  const std::optional<double> middle = ratio_of(range).middle();
+  return middle ? speedup(middle, coarse_decimals(*middle)) : Html();
 }
 
-void add_title_holders(Page& page, const Season& season) {
-  const LedgerEntry* start = season.start();
-  if (start == nullptr) return;
-  Html line = "Champion: " + element("strong", text_of(start->data, "champion"));
-  for (const LedgerEntry* change : season.of_kind("champion")) {
-    line += fmt::format(" → ");
-    line += element("strong", text_of(change->data, "champion"));
-    line += fmt::format(" (round {})", round_of(*change));
+Html result_cell(const Season& season, const ScoreboardRow& row) {
+  const LedgerEntry* verdict = season.verdict(row.round, row.pitch);
+  if (verdict == nullptr) return "not built";
+  const Ratio ratio = ratio_of(field(verdict->data, "speedup"));
+  if (!ratio.is_known()) return "no time";
+  if (!is_measured(*verdict)) return result_of(verdict);
+  return speedup(ratio.middle()) + " " + small(interval(ratio, 3));
+}
+
+std::string result_title(const Season& season) {
+  if (season.is_reported()) return "Reported";
+  return season.board.reported ? "Result" : "Measured, 95 %";
+}
+
+std::string reason_of(const ScoreboardRow& row) {
+  return row.reason.empty() ? "no reason is recorded" : row.reason;
+}
+
+HtmlTable table_of(const Season& season) {
+  HtmlTable table("Above 1 is faster than the champion of that round",
+                  {{"Round", true, "round"},
+                   {"Pitch", false, "pitch"},
+                   {"Verdict", false, "verdict"},
+                   {result_title(season), true, "result"},
+                   {"Claimed", true, "claim"},
+                   {"Panel", true, "panel"},
+                   {"Why", false, "why"}},
+                  "scoreboard");
+  for (const ScoreboardRow& row : season.board.rows) {
+    const Html forecast =
+        row.predicted.value ? speedup(row.predicted.value, 2) : coarse(row.predicted);
+    table.add_row({fmt::format("{}", row.round), pitch_cell(season, row),
+                   verdict_badge(row.verdict.empty() ? "open" : row.verdict),
+                   result_cell(season, row), coarse(row.claimed), forecast, reason_of(row)});
   }
-  page.add_paragraph(line);
+  return table;
+}
+
+// Pitches without a row, so that nothing is passed over in silence.
+Html not_built(const Season& season) {
+  std::set<std::string> built;
+  for (const ScoreboardRow& row : season.board.rows) built.insert(row.pitch);
+  Html names;
+  for (const LedgerEntry* pitch : season.of_kind("pitch")) {
+    const std::string name = text_of(pitch->data, "name");
+    if (built.contains(name)) continue;
+    if (!names.is_empty()) names += ", ";
+    names += name;
+  }
+  return names.is_empty() ? Html()
+                          : note("Not built: " + names + ". “The pitches” below says why.");
+}
+
+Html scoreboard_note(const Season& season) {
+  Html text =
+      "Panel is the sharks’ forecast, weighed by their credibility; a control is a losing "
+      "pitch that was built anyway. ";
+  if (!season.is_reported()) text += "Brackets hold a measurement’s 95 % interval. ";
+  if (season.board.reported) {
+    text += source_badge("reported") + " is somebody else’s word, imported as it stood.";
+  }
+  return note(text);
 }
 
 }  // namespace
 
-void add_scoreboard(Page& page, const Season& season) {
-  page.add_heading(3, "Scoreboard");
-  add_title_holders(page, season);
-  HtmlTable table = scoreboard_table();
-  for (const int round : season.rounds()) add_round(table, season, round);
-  page.add_table(table, "No round has been played.");
-  page.add_note(
-      "Above 1 is faster than the champion. Brackets hold a claim's own range, or a "
-      "measurement's 95 % interval. A control is a losing pitch that was built anyway.");
+Html scoreboard(const Season& season) {
+  const HtmlTable table = table_of(season);
+  const Html head = heading(3, "Scoreboard");
+  if (table.is_empty()) return head + paragraph("No round has come to a verdict.");
+  return head + table.html() + not_built(season) + scoreboard_note(season);
 }
 
 }  // namespace thresher::report

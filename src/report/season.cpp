@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/season.hpp"
 
+#include <algorithm>
 #include <set>
 
-#include "report/values.hpp"
-
 namespace thresher::report {
+
+Ratio ratio_of(const Range& range) {
+  return {.value = range.value, .low = range.low, .high = range.high};
+}
+
+Season read_season(const Ledger& ledger, const std::string& name) {
+  return {.name = name, .entries = ledger.entries(name), .board = scoreboard(ledger, name)};
+}
 
 std::vector<const LedgerEntry*> Season::of_kind(const std::string& kind) const {
   std::vector<const LedgerEntry*> found;
@@ -24,7 +31,8 @@ std::vector<const LedgerEntry*> Season::of_round(const std::string& kind, int ro
 std::vector<int> Season::rounds() const {
   std::set<int> numbers;
   for (const LedgerEntry& entry : entries) {
-    const bool belongs = entry.kind == "round" || entry.kind == "verdict" || entry.kind == "ballot";
+    const bool belongs = entry.kind == "round" || entry.kind == "verdict" ||
+                         entry.kind == "ballot" || entry.kind == "match";
     if (belongs) numbers.insert(round_of(entry));
   }
   return {numbers.begin(), numbers.end()};
@@ -33,6 +41,11 @@ std::vector<int> Season::rounds() const {
 const LedgerEntry* Season::start() const {
   const std::vector<const LedgerEntry*> starts = of_kind("season");
   return starts.empty() ? nullptr : starts.front();
+}
+
+const LedgerEntry* Season::end() const {
+  const std::vector<const LedgerEntry*> ends = of_kind("end");
+  return ends.empty() ? nullptr : ends.back();
 }
 
 const LedgerEntry* Season::pitch(const std::string& pitch_name) const {
@@ -48,6 +61,41 @@ const LedgerEntry* Season::verdict(int round, const std::string& pitch_name) con
     if (text_of(entry->data, "pitch") == pitch_name) last = entry;
   }
   return last;
+}
+
+const LedgerEntry* Season::match(const LedgerEntry& of_verdict) const {
+  const std::optional<double> id = number_of(field(of_verdict.data, "match"));
+  if (!id) return nullptr;
+  for (const LedgerEntry* entry : of_kind("match")) {
+    if (static_cast<double>(entry->id) == *id) return entry;
+  }
+  return nullptr;
+}
+
+std::vector<Title> Season::titles() const {
+  std::vector<Title> found;
+  for (const LedgerEntry* entry : of_kind("champion")) {
+    Title title{.round = round_of(*entry),
+                .pitch = text_of(entry->data, "pitch"),
+                .champion = text_of(entry->data, "champion"),
+                .is_reported = !is_measured(*entry)};
+    if (title.pitch.empty()) title.pitch = title.champion;
+    title.verdict = verdict(title.round, title.pitch);
+    if (title.verdict && !is_measured(*title.verdict)) title.is_reported = true;
+    found.push_back(title);
+  }
+  return found;
+}
+
+bool Season::took_title(int round, const std::string& pitch_name) const {
+  const std::vector<Title> all = titles();
+  return std::any_of(all.begin(), all.end(), [&](const Title& title) {
+    return title.round == round && title.pitch == pitch_name;
+  });
+}
+
+bool Season::is_reported() const {
+  return !entries.empty() && std::none_of(entries.begin(), entries.end(), is_measured);
 }
 
 }  // namespace thresher::report

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sections that show entries as they stand: constraints and vetoes, what others reported, and what
-// the season was played on.
+// Parts that show entries as they stand: constraints, what others reported, and what the season was
+// played on.
 #include <fmt/format.h>
 
 #include <vector>
@@ -13,44 +13,16 @@ namespace {
 
 using Json = nlohmann::json;
 
-HtmlTable constraint_table(const Season& season) {
-  HtmlTable table("Constraints learned or imported", {{"Constraint"},
-                                                      {"Kind"},
-                                                      {"Claim", false, true},
-                                                      {"Vetoes", false, true},
-                                                      {"Origin", false, true},
-                                                      {"Expires"},
-                                                      {"Source"}});
-  for (const LedgerEntry* entry : season.of_kind("constraint")) {
-    const Json& data = entry->data;
-    table.add_row({text_of(data, "id"), text_of(data, "kind"), text_of(data, "claim"),
-                   text_of(data, "predicate"), text_of(data, "origin"), text_of(data, "expires"),
-                   source_badge(entry->source)});
-  }
-  return table;
-}
-
-HtmlTable veto_table(const Season& season) {
-  HtmlTable table(
-      "Pitches that were vetoed",
-      {{"Round", true}, {"Pitch"}, {"Constraint"}, {"Source"}, {"Reason", false, true}});
-  for (const LedgerEntry* entry : season.of_kind("veto")) {
-    const Json& data = entry->data;
-    table.add_row({round_cell(*entry), text_of(data, "pitch"), text_of(data, "constraint"),
-                   source_badge(entry->source), text_of(data, "reason")});
-  }
-  return table;
-}
-
-HtmlTable research_table(const Season& season) {
-  HtmlTable table("Research rounds: where the champion's time goes",
-                  {{"Round", true}, {"Source"}, {"Finding", false, true}});
-  for (const LedgerEntry* entry : season.of_kind("research")) {
-    for (const Json& finding : field(entry->data, "findings")) {
-      table.add_row({round_cell(*entry), source_badge(entry->source), text_of(finding)});
-    }
-  }
-  return table;
+Html constraint_html(const LedgerEntry& entry) {
+  const Json& data = entry.data;
+  HtmlFacts facts;
+  facts.add("Claim", text_of(data, "claim"));
+  facts.add("Kind", text_of(data, "kind"));
+  facts.add("Vetoes", text_of(data, "predicate"));
+  facts.add("Origin", text_of(data, "origin"));
+  facts.add("Expires", text_of(data, "expires"));
+  facts.add("Source", source_badge(entry.source));
+  return fold(element("strong", text_of(data, "id")), facts.html());
 }
 
 // "7 × 0.40 + 9 × 0.25", in the order of names.
@@ -67,7 +39,7 @@ HtmlTable sheet_table(const Season& season) {
   HtmlTable table("Score sheets, added up again", {{"Round", true},
                                                    {"Shark"},
                                                    {"Pitch"},
-                                                   {"Scores", false, true},
+                                                   {"Scores"},
                                                    {"On the sheet", true},
                                                    {"Recomputed", true},
                                                    {"Sum"},
@@ -111,35 +83,29 @@ void add_values(HtmlTable& table, const std::string& name, const Json& value, in
 
 }  // namespace
 
-void add_constraints(Page& page, const Season& season) {
-  page.add_heading(3, "Constraints and vetoes");
-  page.add_table(veto_table(season), "No pitch was vetoed.");
-  page.add_table(constraint_table(season), "No constraint was learned.");
-  page.add_table(research_table(season));
+Html constraints(const Season& season) {
+  const std::vector<const LedgerEntry*> entries = season.of_kind("constraint");
+  Html content;
+  for (const LedgerEntry* entry : entries) content += constraint_html(*entry);
+  return fold(fmt::format("Constraints that were learned ({})", entries.size()), content);
 }
 
-void add_documents(Page& page, const Season& season) {
-  const HtmlTable sheets = sheet_table(season);
-  const HtmlTable times = time_table(season);
-  if (sheets.is_empty() && times.is_empty()) return;
-  page.add_heading(3, "What was reported");
-  page.add_table(sheets);
-  page.add_table(times);
+Html documents(const Season& season) {
+  return fold("What was reported: score sheets and times",
+              sheet_table(season).html() + time_table(season).html());
 }
 
-void add_environment(Page& page, const Season& season) {
-  page.add_heading(3, "Environment");
-  HtmlTable table("The season's machine, rules and terms", {{"Name"}, {"Value", false, true}});
+Html environment(const Season& season) {
+  HtmlTable table("The season’s machine, rules and terms", {{"Name"}, {"Value"}});
   const LedgerEntry* start = season.start();
-  if (start != nullptr) {
-    table.add_row({"started (UTC)", start->time_utc});
-    table.add_row({"source", source_badge(start->source)});
-    for (const char* name : {"suite", "backend", "threads", "seed", "champion", "champion_hash",
-                             "terms", "rubric", "environment"}) {
-      if (!field(start->data, name).is_null()) add_values(table, name, field(start->data, name));
-    }
+  if (start == nullptr) return note("The ledger does not say how this season started.");
+  table.add_row({"started (UTC)", start->time_utc});
+  table.add_row({"source", source_badge(start->source)});
+  for (const char* name : {"suite", "backend", "threads", "seed", "champion", "champion_hash",
+                           "terms", "rubric", "environment"}) {
+    if (!field(start->data, name).is_null()) add_values(table, name, field(start->data, name));
   }
-  page.add_table(table, "The ledger does not say how this season started.");
+  return fold("Machine, rules and terms", table.html());
 }
 
 }  // namespace thresher::report

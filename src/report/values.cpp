@@ -85,8 +85,8 @@ Html percent(const Json& share) {
   return value ? data(*value, rounded(100 * *value, 1) + " %") : Html();
 }
 
-Html speedup(std::optional<double> value) {
-  return value ? data(*value, rounded(*value, 3) + "x") : Html();
+Html speedup(std::optional<double> value, int decimals) {
+  return value ? data(*value, rounded(*value, decimals) + "x") : Html();
 }
 
 Html speedup(const Ratio& ratio) {
@@ -94,17 +94,35 @@ Html speedup(const Ratio& ratio) {
     return ratio.is_known() ? speedup(ratio.low) + " to " + speedup(ratio.high) : Html();
   }
   if (!ratio.low || !ratio.high) return speedup(ratio.value);
-  return speedup(ratio.value) + " [" + number(ratio.low, 3) + ", " + number(ratio.high, 3) + "]";
+  return speedup(ratio.value) + " " + interval(ratio, 3);
+}
+
+Html expected(const Ratio& ratio) {
+  if (!ratio.value || !ratio.low || !ratio.high) return speedup(ratio);
+  return speedup(ratio.value) + " " +
+         element("span", "(" + number(ratio.low, 3) + " to " + number(ratio.high, 3) + ")",
+                 {{"class", "interval"}});
+}
+
+Html interval(const Ratio& ratio, int decimals) {
+  if (!ratio.low || !ratio.high) return {};
+  if (*ratio.low <= 0 && std::isinf(*ratio.high)) return "no interval yet";
+  return element("span",
+                 "[" + number(ratio.low, decimals) + ", " + number(ratio.high, decimals) + "]",
+                 {{"class", "interval"}});
 }
 
 Html badge(const std::string& word, const std::string& css_class) {
   return element("span", word, {{"class", "badge " + css_class}});
 }
 
-Html verdict_badge(const std::string& kind) {
-  if (kind.empty()) return {};
+std::string verdict_class(const std::string& kind) {
   const bool is_bad = kind == "wrong" || kind == "invalid" || kind == "rejected";
-  return badge(kind, kind == "accepted" ? "good" : is_bad ? "bad" : "open");
+  return kind == "accepted" ? "good" : is_bad ? "bad" : "open";
+}
+
+Html verdict_badge(const std::string& kind) {
+  return kind.empty() ? Html() : badge(kind, verdict_class(kind));
 }
 
 Html source_badge(const std::string& source) {
@@ -120,8 +138,9 @@ Html result_of(const LedgerEntry* verdict) {
   Html result = speedup(ratio.middle()) + " " + source_badge(verdict->source);
   // What was reported has a range at best, and no brackets: those mean a confidence interval.
   if (ratio.low && ratio.high) {
-    result += element("div", speedup(ratio.low) + " to " + speedup(ratio.high) + " " +
-                                 text_of(estimate, "range"));
+    result += small(element("span", speedup(ratio.low) + " to " + speedup(ratio.high),
+                            {{"class", "interval"}}) +
+                    " " + text_of(estimate, "range"));
   }
   return result;
 }

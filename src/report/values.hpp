@@ -37,12 +37,15 @@ Ratio ratio_of_forecast(const nlohmann::json& forecast);  // {log_speedup_median
 
 Html number(std::optional<double> value, int decimals);
 Html number(const nlohmann::json& value, int decimals);
-Html percent(const nlohmann::json& share);  // 0.031 as 3.1 %
-Html speedup(std::optional<double> value);  // 1.234x
-Html speedup(const Ratio& ratio);           // 1.234x [1.200, 1.270], or 1.200x to 1.270x
+Html percent(const nlohmann::json& share);                    // 0.031 as 3.1 %
+Html speedup(std::optional<double> value, int decimals = 3);  // 1.234x
+Html speedup(const Ratio& ratio);   // 1.234x [1.200, 1.270], or 1.200x to 1.270x
+Html expected(const Ratio& ratio);  // 1.234x (1.200 to 1.270): of what nobody has measured
+Html interval(const Ratio& ratio, int decimals);  // [1.200, 1.270]; words where it is open
 
 // Words with a colour; the word alone says it all.
 Html verdict_badge(const std::string& kind);
+std::string verdict_class(const std::string& kind);  // "good", "bad" or "open"
 Html source_badge(const std::string& source);
 Html badge(const std::string& word, const std::string& css_class);
 

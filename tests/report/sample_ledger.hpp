@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A made-up ledger: one season that others reported, and one of two measured rounds with pitches,
-// ballots, matches, a veto, and credibilities. One pitch is hostile: its texts try to break out of
-// the page.
+// Made-up ledgers. `write_sample`: one season that others reported, and one of two measured rounds
+// with pitches, ballots, matches, a veto, and credibilities. One pitch is hostile: its texts try to
+// break out of the page. `write_nine`: a season of nine pitches with every kind of verdict, in the
+// words of real ones. `write_lost`: one in which nothing won.
 #pragma once
 
 #include <cmath>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "referee/statistics/analysis.hpp"
@@ -207,5 +209,98 @@ class SampleLedger {
 };
 
 inline void write_sample(Ledger& ledger) { SampleLedger(ledger).write(); }
+
+struct SampleVerdict {
+  int round = 0;
+  const char* pitch = "";
+  const char* title = "";
+  double claim_low = 1;
+  double claim_high = 1;
+  const char* kind = "";
+  nlohmann::json speedup;  // {value, low, high}, or null
+  const char* reason = "";
+};
+
+inline nlohmann::json sample_speedup(double value, const nlohmann::json& low,
+                                     const nlohmann::json& high) {
+  return {{"value", value}, {"low", low}, {"high", high}};
+}
+
+// A name that offers no place to break, and intervals that are open or as wide as the axis.
+inline std::vector<SampleVerdict> nine_verdicts() {
+  return {
+      {1, "stream_parallelism", "All groups at once", 4, 7, "unclear",
+       sample_speedup(0.987, 0.966, 1.009),
+       "g8_n1024_k1024: 0.965x, at least 0.893x; 0.971x is allowed; not even 499 more heats would "
+       "tell (stopped after 10 heats by the limit of 14 s)"},
+      {1, "tile_sizes", "A register tile that fits the rows", 2, 3, "rejected",
+       sample_speedup(0.988, 0.979, 0.997), "geomean 0.988x, at most 1.000x; 1.010x was asked"},
+      {1, "pipeline_stages", "Fetch weights ahead of their multiplication", 1.5, 1.8, "accepted",
+       sample_speedup(1.294, 1.283, 1.304),
+       "geomean 1.294x, at least 1.280x; 1.010x was asked, and no problem is more than 3.0 % "
+       "slower"},
+      {1, "torch_compile", "Let the compiler do the work", 10, 50, "invalid", nullptr,
+       "said at 'hello': /usr/bin/python3 has no package 'torch'"},
+      {2, "warp_specialisation", "Some threads decode, the others multiply", 1.25, 1.4, "rejected",
+       sample_speedup(0.455, 0.451, 0.459), "geomean 0.455x, at most 0.460x; 1.010x was asked"},
+      {2, "fused_dual", "Gate and up in one pass", 1, 1.2, "accepted",
+       sample_speedup(1.015, 1.004, 1.026),
+       "geomean 1.015x, at least 1.001x; 1.010x was asked, and no problem is more than 3.0 % "
+       "slower"},
+      {3, "streaming_epilogue_with_a_name_that_offers_no_place_to_break_it",
+       "Results go to memory past the caches", 1.12, 1.15, "unclear",
+       sample_speedup(1.333, 0.0, "inf"),
+       "1 complete heats; a verdict needs 4 (stopped after 1 heats by the limit of 15 s)"},
+      {3, "triton", "A kernel in Triton", 1.02, 1.07, "wrong", nullptr,
+       "g8_n1024_k1024: group 1, row 17: 3 of 4096 values beyond the bound"},
+      {3, "graph", "Replay a prepared plan", 1.11, 1.11, "unclear",
+       sample_speedup(1.216, 0.417, 3.543), "the time of 15 s was over before the first heat was"},
+  };
+}
+
+inline void write_verdicts(Ledger& ledger, const std::vector<SampleVerdict>& verdicts) {
+  const auto add = [&](const char* kind, const nlohmann::json& data) {
+    ledger.append("season", kind, "measured", data);
+  };
+  add("season", {{"suite", "tank"},
+                 {"champion", "cpu_avx512vnni:decode=direct,tile=4x16,stages=0,dual=two_pass"},
+                 {"environment", {{"cpu", "a sample CPU"}}}});
+  for (const SampleVerdict& one : verdicts) {
+    add("pitch", {{"name", one.pitch},
+                  {"title", one.title},
+                  {"claim",
+                   {{"value", std::sqrt(one.claim_low * one.claim_high)},
+                    {"low", one.claim_low},
+                    {"high", one.claim_high}}}});
+  }
+  for (const SampleVerdict& one : verdicts) {
+    add("ballot", {{"round", one.round},
+                   {"shark", "Skeptic"},
+                   {"pitch", one.pitch},
+                   {"forecast", {{"p_works", 0.5}, {"log_speedup_median", std::log(1.04)}}},
+                   {"reason", "it has been claimed before"}});
+    add("verdict", {{"round", one.round},
+                    {"pitch", one.pitch},
+                    {"kind", one.kind},
+                    {"reason", one.reason},
+                    {"speedup", one.speedup}});
+    if (std::string_view(one.kind) == "accepted") {
+      add("champion", {{"round", one.round},
+                       {"pitch", one.pitch},
+                       {"champion", "cpu_avx512vnni:decode=direct,tile=4x16,stages=8"}});
+    }
+    add("round", {{"round", one.round}, {"winner", one.pitch}, {"outcome", one.kind}});
+  }
+  add("end", {{"reason", "time"}, {"match_seconds", 92.4}});
+}
+
+inline void write_nine(Ledger& ledger) { write_verdicts(ledger, nine_verdicts()); }
+
+inline void write_lost(Ledger& ledger) {
+  std::vector<SampleVerdict> verdicts = nine_verdicts();
+  std::erase_if(verdicts,
+                [](const SampleVerdict& one) { return std::string_view(one.kind) == "accepted"; });
+  write_verdicts(ledger, verdicts);
+}
 
 }  // namespace thresher::testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// write_sample_report FOLDER: the sample ledger's page and its entries, for browser_check.py.
+// write_sample_report FOLDER: pages of made-up ledgers and their entries, for browser_check.py.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -8,15 +8,27 @@
 #include "report/sample_ledger.hpp"
 #include "tank/ledger/export.hpp"
 
+namespace {
+
+using namespace thresher;
+
+void write(const std::filesystem::path& folder, const std::string& name, void (*fill)(Ledger&)) {
+  Ledger ledger(folder / (name + ".db"));
+  fill(ledger);
+  std::ofstream(folder / (name + ".html")) << report_page(ledger);
+  std::ofstream(folder / (name + ".jsonl")) << to_json_lines(ledger.entries());
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   if (argc != 2) {
     std::fprintf(stderr, "usage: write_sample_report FOLDER\n");
     return 2;
   }
   const std::filesystem::path folder = argv[1];
-  thresher::Ledger ledger(folder / "ledger.db");
-  thresher::testing::write_sample(ledger);
-  std::ofstream(folder / "report.html") << thresher::report_page(ledger);
-  std::ofstream(folder / "ledger.jsonl") << thresher::to_json_lines(ledger.entries());
+  write(folder, "sample", thresher::testing::write_sample);
+  write(folder, "nine", thresher::testing::write_nine);
+  write(folder, "lost", thresher::testing::write_lost);
   return 0;
 }

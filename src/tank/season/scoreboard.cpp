@@ -19,7 +19,12 @@ std::string device_of(const Json& season) {
   return device.empty() ? text_field(environment, "cpu") : device;
 }
 
-int round_of(const Json& json) { return static_cast<int>(number_field(json, "round").value_or(0)); }
+constexpr double kRoundMax = 1e6;  // no season is that long; keeps the conversion to int defined
+
+int round_of(const Json& json) {
+  const double round = number_field(json, "round").value_or(0);
+  return round >= 0 && round <= kRoundMax ? static_cast<int>(round) : 0;
+}
 
 Range range_of(const Json& speedup) {
   return {number_field(speedup, "value"), number_field(speedup, "low"),
