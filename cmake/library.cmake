@@ -31,6 +31,14 @@ thresher_folder(engine)
 # Contracting a * b + c would make emulated kernels differ from those on the GPU.
 target_compile_options(thresher_emulator PRIVATE -ffp-contract=off)
 target_compile_options(thresher_emulated PRIVATE -ffp-contract=off)
+# Its fibres are most of what an emulated kernel does: -O3 doubles the time to compile and gains nothing.
+target_compile_options(thresher_emulated PRIVATE $<$<CONFIG:Release>:-O1>)
+# What sanitizers' builds compute most with; the rest is compiled more often than run.
+if(THRESHER_SANITIZE)
+  foreach(folder nvfp4 gemm cpu emulator)
+    target_compile_options(thresher_${folder} PRIVATE -O1)
+  endforeach()
+endif()
 
 # Each body of the CPU kernels is one file compiled for its instruction set; nothing else may be, or
 # the linker could pick an inline function that the machine at hand cannot execute.
@@ -41,9 +49,11 @@ if(on_x86)
     set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS "${arg_FLAGS}")
   endfunction()
   set(avx2 -mavx2 -mfma -mf16c)
+  set(avx512 ${avx2} -mavx512f -mavx512bw -mavx512vl -mavx512dq -mprefer-vector-width=512)
   # GCC 12 finds uninitialised values inside its own AVX-512 header.
-  set(avx512 ${avx2} -mavx512f -mavx512bw -mavx512vl -mavx512dq -mprefer-vector-width=512
-             -Wno-maybe-uninitialized)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    list(APPEND avx512 -Wno-maybe-uninitialized)
+  endif()
   thresher_body_flags(ISA avx2 FLAGS ${avx2})
   thresher_body_flags(ISA avx512 FLAGS ${avx512})
   thresher_body_flags(ISA avx512vnni FLAGS ${avx512} -mavx512vnni)
