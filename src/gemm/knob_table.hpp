@@ -7,6 +7,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <charconv>
 #include <map>
@@ -15,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "spelling.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher {
@@ -122,12 +124,9 @@ class KnobTable {
   }
 
  private:
-  std::string names() const {
-    std::string names;
-    for (const Knob<Variant>& knob : knobs_) {
-      if (!names.empty()) names += ", ";
-      names += knob.name;
-    }
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const Knob<Variant>& knob : knobs_) names.emplace_back(knob.name);
     return names;
   }
 
@@ -135,7 +134,9 @@ class KnobTable {
     for (const Knob<Variant>& knob : knobs_) {
       if (knob.name == knob_name) return knob;
     }
-    throw Error(fmt::format("unknown knob '{}'; knobs are {}", knob_name, names()));
+    const std::vector<std::string> known = names();
+    throw Error(fmt::format("unknown knob '{}'; knobs are {}{}", knob_name, fmt::join(known, ", "),
+                            did_you_mean(knob_name, known)));
   }
 
   std::span<const Knob<Variant>> knobs_;

@@ -71,6 +71,10 @@ std::vector<Complaint> complaints_about_parts() {
        "unknown key \"speed\"; a pitch has name, title, author, suite, backend, family, claim, "
        "claim_by_problem, mechanism, bottleneck, evidence, risk, complexity, rollback, "
        "new_evidence, contestant"},
+      {with("", "calim = 2"), "1:1",
+       "unknown key \"calim\"; a pitch has name, title, author, suite, backend, family, claim, "
+       "claim_by_problem, mechanism, bottleneck, evidence, risk, complexity, rollback, "
+       "new_evidence, contestant; did you mean 'claim'?"},
       {with("name", "name = \"two words\""), "1:8",
        "\"two words\" is not a name; 1 to 64 letters, digits, '_', '-' and '.' are allowed"},
       {with("name", "name = 7"), "1:8", "name is an integer; a string is allowed"},
