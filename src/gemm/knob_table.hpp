@@ -50,6 +50,7 @@ template <class Variant>
 struct Knob {
   std::string_view name;
   std::string_view allowed;
+  std::string_view what;  // it does, in a few words
   std::string (*print)(const Variant&);
   bool (*read)(std::string_view text, Variant& variant);
 };
@@ -59,6 +60,7 @@ struct KnobText {
   std::string name;
   std::string allowed;
   std::string default_value;
+  std::string what;
 };
 
 template <class Variant>
@@ -89,7 +91,7 @@ class KnobTable {
       const std::size_t equals = setting.find('=');
       if (equals == std::string_view::npos) {
         throw Error(fmt::format("variant '{}': '{}' is not of the form knob=value; knobs are {}",
-                                text, setting, names()));
+                                text, setting, fmt::join(names(), ", ")));
       }
       try {
         variant = with(variant, setting.substr(0, equals), setting.substr(equals + 1));
@@ -118,7 +120,10 @@ class KnobTable {
   std::vector<KnobText> texts(const Variant& defaults) const {
     std::vector<KnobText> texts;
     for (const Knob<Variant>& knob : knobs_) {
-      texts.push_back({std::string(knob.name), std::string(knob.allowed), knob.print(defaults)});
+      texts.push_back({.name = std::string(knob.name),
+                       .allowed = std::string(knob.allowed),
+                       .default_value = knob.print(defaults),
+                       .what = std::string(knob.what)});
     }
     return texts;
   }
