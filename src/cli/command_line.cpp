@@ -6,7 +6,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <new>
 #include <type_traits>
 
@@ -48,17 +50,25 @@ CLI::Validator one_of(const std::vector<std::string>& words) {
   return {fault, fmt::format("{{{}}}", fmt::join(words, ","))};
 }
 
+CLI::Validator in_range(const OptionRange& range, bool integer) {
+  const auto fault = [range, integer](const std::string& text) {
+    char* end = nullptr;
+    const double number = std::strtod(text.c_str(), &end);
+    const bool is_number =
+        !text.empty() && *end == '\0' && (!integer || number == std::floor(number));
+    if (is_number && number >= range.low && number <= range.high) return std::string();
+    return fmt::format("'{}' is no {} from {} to {}", text, integer ? "whole number" : "number",
+                       range.low, range.high);
+  };
+  return {fault, fmt::format("[{} - {}]", range.low, range.high)};
+}
+
 template <typename Value>
 void declare_option(CLI::App& app, const Option& option, Value& value) {
   CLI::Option* declared = app.add_option(option.name, value, option.what);
   declared->required(option.required);
   if (!option.words.empty()) declared->check(one_of(option.words));
-  if (option.range && kIsInteger<Value>) {
-    declared->check(
-        CLI::Range(static_cast<int>(option.range->low), static_cast<int>(option.range->high)));
-  } else if (option.range) {
-    declared->check(CLI::Range(option.range->low, option.range->high));
-  }
+  if (option.range) declared->check(in_range(*option.range, kIsInteger<Value>));
   if (!option.type_text.empty()) declared->type_name(option.type_text);
   if (!option.default_text.empty()) {
     declared->default_str(option.default_text);
@@ -131,17 +141,22 @@ std::string unknown_word(const CLI::App& app, const Reached& reached) {
                        did_you_mean(word, option_names(*reached.app)));
   }
   const std::vector<std::string> commands = command_names(*reached.app);
-  return commands.empty()
-             ? fmt::format("'{}' has no use for '{}'", reached.name, word)
-             : fmt::format("'{}' has no command '{}'{}", reached.name, word,
-                           did_you_mean(word, commands));
+  return commands.empty() ? fmt::format("'{}' has no use for '{}'", reached.name, word)
+                          : fmt::format("'{}' has no command '{}'{}", reached.name, word,
+                                        did_you_mean(word, commands));
 }
 
 // What is missing may be missing because its name was misspelt, so unknown words come first.
 std::string describe(const CLI::App& app, const CLI::ParseError& error) {
   const Reached reached = reached_by(app);
   const std::string unknown = unknown_word(app, reached);
-  const std::string text = unknown.empty() ? error.what() : unknown;
+  const std::vector<std::string> commands = command_names(*reached.app);
+  const bool wants_command = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  const std::string text =
+      !unknown.empty() ? unknown
+      : wants_command && !commands.empty()
+          ? fmt::format("'{}' needs a command: {}", reached.name, fmt::join(commands, " or "))
+          : error.what();
   return fmt::format("{}{} try '{} --help'", text, text.ends_with('?') ? "" : ";", reached.name);
 }
 
