@@ -120,9 +120,9 @@ class SuiteReader {
                   const char* owner) const {
     for (const auto& [key, value] : table) {
       if (std::find(allowed.begin(), allowed.end(), key.str()) == allowed.end()) {
-        refuse(key.source(), fmt::format("unknown key {}; {} has {}{}", quote_value(key.str()),
-                                         owner, fmt::join(allowed, ", "),
-                                         did_you_mean(key.str(), allowed)));
+        refuse(key.source(),
+               fmt::format("unknown key {}; {} has {}{}", quote_value(key.str()), owner,
+                           fmt::join(allowed, ", "), did_you_mean(key.str(), allowed)));
       }
     }
   }

@@ -60,9 +60,8 @@ std::optional<std::string> TomlReader::read_word(const toml::table& table, std::
                                                  std::span<const std::string_view> words) {
   const std::optional<std::string> word = read_line(table, key);
   if (!word || std::find(words.begin(), words.end(), *word) != words.end()) return word;
-  note(*table.get(key),
-       fmt::format("{} = {} is none of {}{}", key, quote_value(*word), fmt::join(words, ", "),
-                   did_you_mean(*word, words)));
+  note(*table.get(key), fmt::format("{} = {} is none of {}{}", key, quote_value(*word),
+                                    fmt::join(words, ", "), did_you_mean(*word, words)));
   return std::nullopt;
 }
 
