@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "cli/ceiling_doubt.hpp"
 #include "cli/selection.hpp"
 #include "cli/table.hpp"
 #include "measure/statistics.hpp"
@@ -60,8 +61,7 @@ std::vector<BenchColumn> number_columns() {
       number("GFLOP/s", [](const BenchRow& row) { return fmt::format("{:.1f}", row.gflops()); }),
       number("GB/s",
              [](const BenchRow& row) { return fmt::format("{:.1f}", row.weight_gb_per_s()); }),
-      number("light",
-             [](const BenchRow& row) { return fmt::format("{:.2f}", row.share_of_light()); }),
+      number("light", [](const BenchRow& row) { return share_text(row.share_of_light()); }),
       number("error", [](const BenchRow& row) { return error_cell(row.timing); })};
 }
 
@@ -109,7 +109,9 @@ std::string geomean_text(const std::vector<double>& ratios) {
 void print_summary(const std::string& entrant, const std::vector<BenchRow>& rows) {
   std::vector<double> shares;
   for (const BenchRow& row : rows) {
-    if (row.share_of_light() > 0) shares.push_back(row.share_of_light());
+    // What cannot be is no share to average.
+    const double share = row.share_of_light();
+    if (share > 0 && share <= 1) shares.push_back(share);
   }
   fmt::print("{}: geomean {} of the speed of light\n", entrant, geomean_text(shares));
   for (std::size_t i = 0; i < rows.front().peers.size(); ++i) {

@@ -2,13 +2,18 @@
 #include "cli/command_line.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <new>
 #include <type_traits>
 
 #include "cli/commands.hpp"
+#include "spelling.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -36,17 +41,34 @@ bool says_default(const Value& value) {
   return false;
 }
 
+CLI::Validator one_of(const std::vector<std::string>& words) {
+  const auto fault = [words](const std::string& word) {
+    if (std::find(words.begin(), words.end(), word) != words.end()) return std::string();
+    return fmt::format("'{}' is none of {}{}", word, fmt::join(words, ", "),
+                       did_you_mean(word, words));
+  };
+  return {fault, fmt::format("{{{}}}", fmt::join(words, ","))};
+}
+
+CLI::Validator in_range(const OptionRange& range, bool integer) {
+  const auto fault = [range, integer](const std::string& text) {
+    char* end = nullptr;
+    const double number = std::strtod(text.c_str(), &end);
+    const bool is_number =
+        !text.empty() && *end == '\0' && (!integer || number == std::floor(number));
+    if (is_number && number >= range.low && number <= range.high) return std::string();
+    return fmt::format("'{}' is no {} from {} to {}", text, integer ? "whole number" : "number",
+                       range.low, range.high);
+  };
+  return {fault, fmt::format("[{} - {}]", range.low, range.high)};
+}
+
 template <typename Value>
 void declare_option(CLI::App& app, const Option& option, Value& value) {
   CLI::Option* declared = app.add_option(option.name, value, option.what);
   declared->required(option.required);
-  if (!option.words.empty()) declared->check(CLI::IsMember(option.words));
-  if (option.range && kIsInteger<Value>) {
-    declared->check(
-        CLI::Range(static_cast<int>(option.range->low), static_cast<int>(option.range->high)));
-  } else if (option.range) {
-    declared->check(CLI::Range(option.range->low, option.range->high));
-  }
+  if (!option.words.empty()) declared->check(one_of(option.words));
+  if (option.range) declared->check(in_range(*option.range, kIsInteger<Value>));
   if (!option.type_text.empty()) declared->type_name(option.type_text);
   if (!option.default_text.empty()) {
     declared->default_str(option.default_text);
@@ -78,10 +100,64 @@ int run_parsed(const CLI::App& app, const std::vector<Command>& commands) {
   throw UsageError("no command given; try 'thresher --help'");
 }
 
-std::string help_hint(const CLI::App& app) {
-  const std::vector<CLI::App*> parsed = app.get_subcommands();
-  if (parsed.empty()) return "try 'thresher --help'";
-  return fmt::format("try 'thresher {} --help'", parsed.front()->get_name());
+// The command that the words before a mistake have named, and those words.
+struct Reached {
+  const CLI::App* app = nullptr;
+  std::string name = "thresher";
+};
+
+Reached reached_by(const CLI::App& app) {
+  Reached reached{.app = &app};
+  while (!reached.app->get_subcommands().empty()) {
+    reached.app = reached.app->get_subcommands().front();
+    reached.name += " " + reached.app->get_name();
+  }
+  return reached;
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!command->get_group().empty()) names.push_back(command->get_name());
+  }
+  return names;
+}
+
+// A word that the parser had no place for. Empty: it had one for each.
+std::string unknown_word(const CLI::App& app, const Reached& reached) {
+  const std::vector<std::string> left = app.remaining(/*recurse=*/true);
+  if (left.empty()) return {};
+  const std::string word = left.front().substr(0, left.front().find('='));
+  if (word.starts_with("-")) {
+    return fmt::format("'{}' has no option '{}'{}", reached.name, word,
+                       did_you_mean(word, option_names(*reached.app)));
+  }
+  const std::vector<std::string> commands = command_names(*reached.app);
+  return commands.empty() ? fmt::format("'{}' has no use for '{}'", reached.name, word)
+                          : fmt::format("'{}' has no command '{}'{}", reached.name, word,
+                                        did_you_mean(word, commands));
+}
+
+// What is missing may be missing because its name was misspelt, so unknown words come first.
+std::string describe(const CLI::App& app, const CLI::ParseError& error) {
+  const Reached reached = reached_by(app);
+  const std::string unknown = unknown_word(app, reached);
+  const std::vector<std::string> commands = command_names(*reached.app);
+  const bool wants_command = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  const std::string text =
+      !unknown.empty() ? unknown
+      : wants_command && !commands.empty()
+          ? fmt::format("'{}' needs a command: {}", reached.name, fmt::join(commands, " or "))
+          : error.what();
+  return fmt::format("{}{} try '{} --help'", text, text.ends_with('?') ? "" : ";", reached.name);
 }
 
 }  // namespace
@@ -98,7 +174,7 @@ int run_command_line(const std::vector<Command>& commands, int argc, const char*
   } catch (const CLI::Success& help) {
     return check_output(app.exit(help));
   } catch (const CLI::ParseError& error) {
-    return complain(fmt::format("{}; {}", error.what(), help_hint(app)), kExitUsage);
+    return complain(describe(app, error), kExitUsage);
   } catch (const UsageError& error) {
     return complain(error.what(), kExitUsage);
   } catch (const std::bad_alloc&) {

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // thresher ledger: prove that the record is whole (verify), read it (show), hand it on (export).
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "cli/ledger_path.hpp"
 #include "cli/table.hpp"
+#include "spelling.hpp"
 #include "tank/ledger/export.hpp"
 
 namespace thresher::cli {
@@ -78,16 +81,28 @@ void print_table(const std::vector<LedgerEntry>& entries) {
   print(table);
 }
 
+// Likewise a kind of entry, where there are others.
+void throw_unknown_kind(const Ledger& ledger, const LedgerOptions& options) {
+  std::set<std::string> kinds;
+  for (const LedgerEntry& entry : ledger.entries(options.season)) kinds.insert(entry.kind);
+  if (kinds.empty()) return;
+  throw UsageError(fmt::format("no entry is of kind '{}'; there are {}{}", options.kind,
+                               fmt::join(kinds, ", "), did_you_mean(options.kind, kinds)));
+}
+
 // A season that is not there is more likely misspelt than empty.
 std::vector<LedgerEntry> select_entries(const Ledger& ledger, const LedgerOptions& options) {
   const std::vector<std::string> seasons = ledger.seasons();
   const bool known = std::find(seasons.begin(), seasons.end(), options.season) != seasons.end();
   if (!options.season.empty() && !known) {
     throw UsageError(fmt::format(
-        "ledger '{}' has no season '{}'; it has: {}", options.ledger.string(), options.season,
-        seasons.empty() ? "none" : fmt::to_string(fmt::join(seasons, ", "))));
+        "ledger '{}' has no season '{}'; it has: {}{}", options.ledger.string(), options.season,
+        seasons.empty() ? "none" : fmt::to_string(fmt::join(seasons, ", ")),
+        did_you_mean(options.season, seasons)));
   }
-  return ledger.entries(options.season, options.kind);
+  std::vector<LedgerEntry> entries = ledger.entries(options.season, options.kind);
+  if (entries.empty() && !options.kind.empty()) throw_unknown_kind(ledger, options);
+  return entries;
 }
 
 int run_show(const LedgerOptions& options) {

@@ -21,7 +21,7 @@ Ledger open_existing_ledger(const std::filesystem::path& path) {
         "there is no ledger '{}'; a round or a season makes it, or name another with --ledger",
         path.string()));
   }
-  return Ledger(path);
+  return Ledger(path, LedgerAccess::kRead);
 }
 
 }  // namespace thresher::cli

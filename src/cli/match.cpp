@@ -4,15 +4,20 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <map>
 #include <memory>
 
 #include "cli/backend_option.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
+#include "cli/interruption.hpp"
 #include "cli/match_report.hpp"
+#include "cli/memory_check.hpp"
+#include "cli/presence.hpp"
 #include "cli/progress.hpp"
 #include "cli/selection.hpp"
+#include "referee/contestant/program.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -45,6 +50,17 @@ bool is_file(const std::string& argument) {
          ending == ".cu";
 }
 
+// A file that is there and is no variant's name: a script, most likely.
+void check_is_variant(const std::string& argument) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(argument, ignored)) return;
+  const bool is_python = std::filesystem::path(argument).extension() == ".py";
+  throw UsageError(
+      fmt::format("'{}' is neither .c, .cpp nor .so; a program enters as a command, "
+                  "after everything else: -- {}{}",
+                  argument, is_python ? "python3 " : "./", argument));
+}
+
 Contestant contestant_from(const std::string& argument, const Backend& backend) {
   if (!is_file(argument)) return variant_contestant(argument, backend);
   const std::filesystem::path path = argument;
@@ -69,7 +85,9 @@ const Backend& backend_from(const MatchArguments& arguments) {
   std::vector<std::string> variants;
   for (const std::string& argument : {arguments.champion, arguments.challenger}) {
     const bool is_variant = !argument.empty() && argument != kDefaultChampion && !is_file(argument);
-    if (is_variant) variants.push_back(argument);
+    if (!is_variant) continue;
+    check_is_variant(argument);
+    variants.push_back(argument);
   }
   check_variant_names(variants);
   return resolve_backend(arguments.backend, variants);
@@ -80,11 +98,17 @@ Contestant challenger_from(const MatchArguments& arguments, const Backend& backe
     throw UsageError("name one challenger: --challenger VARIANT or FILE, or a command after --");
   }
   if (arguments.command.empty()) return contestant_from(arguments.challenger, backend);
-  return {.kind = ContestantKind::kCommand,
-          .name = std::filesystem::path(arguments.command.front()).filename().string(),
-          .command = arguments.command,
-          .folder = std::filesystem::current_path(),
-          .backend = std::string(backend.name)};
+  Contestant command{.kind = ContestantKind::kCommand,
+                     .name = std::filesystem::path(arguments.command.front()).filename().string(),
+                     .command = arguments.command,
+                     .folder = std::filesystem::current_path(),
+                     .backend = std::string(backend.name)};
+  if (const std::string why = referee::why_no_program(command, std::getenv("PATH")); !why.empty()) {
+    throw UsageError(why);
+  }
+  const std::string note = referee::passed_over_program(command, std::getenv("PATH"));
+  if (!note.empty()) fmt::print(stderr, "thresher: {}\n", note);
+  return command;
 }
 
 bool is_number(const std::string& text, double& number) {
@@ -114,12 +138,15 @@ DealTerms terms_from(const std::vector<std::string>& assignments) {
 }
 
 int run_match(const MatchArguments& arguments) {
+  const Interruption interruption("a match keeps nothing; the same command starts it anew");
   const Backend& backend = backend_from(arguments);
   Match match{.champion = contestant_from(arguments.champion, backend),
               .challenger = challenger_from(arguments, backend),
               .suite = load_named_suite(arguments.suite),
               .terms = terms_from(arguments.terms),
               .options = arguments.options};
+  check_match_fits(match.suite);
+  const Presence presence("match");
   match.options.cold = !arguments.warm;
   match.options.gpu = gpu_engine_options();
   // Steps: two contestants with three gates each, then at most heats_max heats.

@@ -5,14 +5,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/backend_option.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
+#include "cli/interruption.hpp"
+#include "cli/memory_check.hpp"
 #include "cli/progress.hpp"
 #include "cli/table.hpp"
+#include "referee/contestant/program.hpp"
 #include "referee/match.hpp"
 #include "tank/pitch/constraint.hpp"
 #include "tank/season/season.hpp"
@@ -56,6 +60,7 @@ std::optional<Veto> veto_by_backend(const Pitch& pitch, const std::string& backe
 }
 
 Verdict check_by_running(const Pitch& pitch, const Suite& suite, const PitchOptions& options) {
+  check_match_fits(suite);
   resolve_backend(pitch.backend);  // the sentence that says what this machine lacks
   Progress progress(3);
   MatchOptions match = options.match;
@@ -75,6 +80,14 @@ CheckedPitch check_file(const std::string& file, const PitchOptions& options) {
   if (const Backend* backend = find_backend(pitch.backend)) {
     pitch.contestant = contestant_against(pitch, baseline(*backend));
   }
+  // No fault of the file, which may be right on another machine: a season asks when it builds.
+  if (std::string why = referee::why_no_program(pitch.contestant, std::getenv("PATH"));
+      !why.empty()) {
+    checked.faults.push_back(fmt::format("{}: {}", file, why));
+    return checked;
+  }
+  const std::string note = referee::passed_over_program(pitch.contestant, std::getenv("PATH"));
+  if (!note.empty()) fmt::print(stderr, "thresher: {}: {}\n", file, note);
   checked.veto = veto_by_backend(pitch, options.backend);
   if (!checked.veto) {
     checked.veto = find_veto(pitch, builtin_constraints(), {.suite = suite.name});
@@ -167,10 +180,31 @@ nlohmann::json to_json(const CheckedPitch& checked) {
   return object;
 }
 
+// Folders stand for the pitches in them, as they do for a season.
+std::vector<std::string> all_files(const std::vector<std::string>& arguments) {
+  std::vector<std::string> files;
+  for (const std::string& argument : arguments) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(argument, error)) {
+      files.push_back(argument);
+      continue;
+    }
+    std::vector<std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator(argument, error)) {
+      if (entry.path().extension() == ".toml") found.push_back(entry.path().string());
+    }
+    if (found.empty()) throw UsageError(fmt::format("there is no pitch in folder '{}'", argument));
+    std::sort(found.begin(), found.end());
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  return files;
+}
+
 int run_check(const PitchOptions& options) {
+  const Interruption interruption("a check keeps nothing; the same command starts it anew");
   nlohmann::json list = nlohmann::json::array();
   bool all_ok = true;
-  for (const std::string& file : options.files) {
+  for (const std::string& file : all_files(options.files)) {
     const CheckedPitch checked = check_file(file, options);
     all_ok = all_ok && checked.ok();
     if (options.json) {
@@ -193,19 +227,21 @@ Command pitch_command() {
       .name = "check",
       .what =
           "Say what a pitch claims and runs, or what it lacks; exit code 1 if it lacks anything",
-      .options =
-          {{.name = "files", .value = &options->files, .what = "Pitch files", .required = true},
-           backend,
-           {"--run", &options->run, "Also build it, run it and check that it is right"},
-           {.name = "--call-seconds",
-            .value = &options->match.call_timeout_seconds,
-            .what = "With --run: longest time of one call",
-            .range = {{0.01, 3600}}},
-           {.name = "--seconds",
-            .value = &options->match.seconds_max,
-            .what = "With --run: longest time per pitch",
-            .range = {{0.1, 86400}}},
-           json_flag(options->json)},
+      .options = {{.name = "files",
+                   .value = &options->files,
+                   .what = "Pitch files or folders of them",
+                   .required = true},
+                  backend,
+                  {"--run", &options->run, "Also build it, run it and check that it is right"},
+                  {.name = "--call-seconds",
+                   .value = &options->match.call_timeout_seconds,
+                   .what = "With --run: longest time of one call",
+                   .range = {{0.01, 3600}}},
+                  {.name = "--seconds",
+                   .value = &options->match.seconds_max,
+                   .what = "With --run: longest time per pitch",
+                   .range = {{0.1, 86400}}},
+                  json_flag(options->json)},
       .run = [options] { return run_check(*options); }};
   return {.name = "pitch", .what = "Pitch files (docs/pitches.md)", .commands = {check}};
 }

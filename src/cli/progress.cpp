@@ -11,7 +11,6 @@ namespace thresher::cli {
 namespace {
 
 constexpr auto kRedrawInterval = std::chrono::milliseconds(100);
-constexpr std::size_t kLineWidth = 79;
 
 }  // namespace
 
@@ -24,8 +23,10 @@ void Progress::begin_step(std::string_view what) {
   if (!shown_ || now < next_draw_) return;
   next_draw_ = now + kRedrawInterval;
   drawn_ = true;
-  const std::string line = fmt::format("[{}/{}] {}", step_index_, step_count_, what);
-  fmt::print(stderr, "\r\033[K{}", line.substr(0, kLineWidth));
+  // A line that reached the edge would not be taken back by the next one.
+  const std::string line =
+      fmt::format("[{}/{}] {}", step_index_, step_count_, what.substr(0, what.find('\n')));
+  fmt::print(stderr, "\r\033[K{}", line.substr(0, terminal_width(stderr) - 1));
   std::fflush(stderr);
 }
 

@@ -11,6 +11,9 @@
 #include "cli/backend_option.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
+#include "cli/interruption.hpp"
+#include "cli/memory_check.hpp"
+#include "cli/presence.hpp"
 #include "cli/progress.hpp"
 #include "cli/selection.hpp"
 #include "cli/table.hpp"
@@ -108,6 +111,9 @@ void print_tables(const SelftestArguments& arguments, const Tally& same, const T
 }
 
 int run_selftest(const SelftestArguments& arguments) {
+  const Interruption interruption("a selftest keeps nothing; the same command starts it anew");
+  check_match_fits(chosen_suite(arguments));
+  const Presence presence("referee selftest");
   Progress progress(arguments.match_count + arguments.gain_match_count);
   const Tally same = play(arguments, arguments.match_count, 0, progress);
   const Tally gained = play(arguments, arguments.gain_match_count, arguments.gain, progress);

@@ -13,6 +13,7 @@
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "cli/ledger_path.hpp"
+#include "spelling.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -31,9 +32,10 @@ void check_season(const Ledger& ledger, const std::string& season) {
   const std::vector<std::string> seasons = ledger.seasons();
   const bool known = std::find(seasons.begin(), seasons.end(), season) != seasons.end();
   if (season.empty() || known) return;
-  throw UsageError(
-      fmt::format("ledger '{}' has no season '{}'; it has: {}", ledger.path().string(), season,
-                  seasons.empty() ? "none" : fmt::to_string(fmt::join(seasons, ", "))));
+  throw UsageError(fmt::format("ledger '{}' has no season '{}'; it has: {}{}",
+                               ledger.path().string(), season,
+                               seasons.empty() ? "none" : fmt::to_string(fmt::join(seasons, ", ")),
+                               did_you_mean(season, seasons)));
 }
 
 void check_output(const ReportOptions& options) {

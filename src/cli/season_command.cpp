@@ -12,8 +12,11 @@
 #include "cli/backend_option.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
+#include "cli/interruption.hpp"
 #include "cli/ledger_path.hpp"
 #include "cli/machine.hpp"
+#include "cli/memory_check.hpp"
+#include "cli/presence.hpp"
 #include "cli/scoreboard_report.hpp"
 #include "cli/season_start.hpp"
 #include "cli/selection.hpp"
@@ -155,6 +158,7 @@ void start_here(const SeasonOptions& options, SeasonSetup& setup) {
   rules.backend = backend.name;
   const std::string suite = suite_argument(options, backend);
   rules.suite = load_named_suite(suite);
+  check_match_fits(rules.suite);
   rules.rubric = rubric_by_name(options.rubric);
   rules.match.thread_count =
       options.thread_count > 0 ? options.thread_count : cpu::usable_core_count();
@@ -249,7 +253,22 @@ SeasonSetup make_setup(const SeasonOptions& options, const Ledger& ledger) {
   return setup;
 }
 
+// Every step is in the ledger before the next begins, so nothing but the match at hand is lost.
+std::string how_to_go_on(const SeasonOptions& options, const SeasonSetup& setup) {
+  std::string command = setup.stays_open ? "thresher round" : "thresher season --resume";
+  command += fmt::format(" --season {} --ledger {} --seconds {} --match-seconds {}",
+                         shell_quoted(setup.rules.season), shell_quoted(options.ledger.string()),
+                         options.seconds, options.match_seconds);
+  if (setup.stays_open) {
+    for (const fs::path& pitch : options.pitches) command += " " + shell_quoted(pitch.string());
+  }
+  return fmt::format("season '{}' is kept as far as it was played, and this goes on with it: {}",
+                     setup.rules.season, command);
+}
+
 int play(const SeasonOptions& options, Ledger& ledger, const SeasonSetup& setup) {
+  const Interruption interruption(how_to_go_on(options, setup));
+  const Presence presence(setup.stays_open ? "round" : "season");
   const auto begin = std::chrono::steady_clock::now();
   {
     Ticker ticker;

@@ -9,6 +9,7 @@
 
 #include "cli/commands.hpp"
 #include "engine/backends.hpp"
+#include "spelling.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -24,8 +25,9 @@ Suite load_named_suite(const std::string& name_or_path) {
   const std::vector<std::string> builtin = builtin_suite_names();
   const std::filesystem::path path = name_or_path;
   if (!contains(builtin, name_or_path) && path.extension() != ".toml") {
-    throw UsageError(fmt::format("unknown suite '{}'; give the path of a .toml file or one of {}",
-                                 name_or_path, fmt::join(builtin, ", ")));
+    throw UsageError(fmt::format("unknown suite '{}'; give the path of a .toml file or one of {}{}",
+                                 name_or_path, fmt::join(builtin, ", "),
+                                 did_you_mean(name_or_path, builtin)));
   }
   return load_suite(name_or_path);
 }
@@ -44,8 +46,9 @@ std::vector<SelectedProblem> select_problems(const std::vector<std::string>& sui
   }
   for (const std::string& name : problem_names) {
     if (contains(known_names, name)) continue;
-    throw UsageError(fmt::format("no problem '{}' in {}; there are {}", name,
-                                 fmt::join(suites, ", "), fmt::join(known_names, ", ")));
+    throw UsageError(fmt::format("no problem '{}' in {}; there are {}{}", name,
+                                 fmt::join(suites, ", "), fmt::join(known_names, ", "),
+                                 did_you_mean(name, known_names)));
   }
   return selected;
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plain-text table that fits 100 columns whatever is put into it: text columns that are too wide
-// are wrapped, never cut.
+// A plain-text table that fits the terminal whatever is put into it: text columns that are too wide
+// are wrapped, never cut. Cells may have lines of their own, and letters beyond ASCII.
 #pragma once
 
 #include <cstddef>
 #include <string>
 #include <vector>
+
+#include "cli/terminal.hpp"
 
 namespace thresher::cli {
 
@@ -26,18 +28,20 @@ struct Cell {
   Tone tone = Tone::kPlain;
 };
 
-inline constexpr std::size_t kTableWidthMax = 100;
-
 class Table {
  public:
   // Without any title there is no header line.
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
   void add_row(std::vector<Cell> cells);
-  std::string render(bool colour) const;
+  std::string render(bool colour, std::size_t width_max = kWidthUnknown) const;
 
  private:
-  std::vector<std::size_t> column_widths() const;
+  // What may give way where a table is too wide, from first to last.
+  enum class Squeeze { kText, kNumbers, kWords };
+
+  std::size_t number_width_min(std::size_t column, Squeeze squeeze) const;
+  std::vector<std::size_t> column_widths(std::size_t width_max) const;
   std::string render_row(const std::vector<Cell>& cells, const std::vector<std::size_t>& widths,
                          bool colour) const;
 
@@ -45,7 +49,7 @@ class Table {
   std::vector<std::vector<Cell>> rows_;
 };
 
-// Renders to stdout, with colours if it takes them.
+// Renders to stdout, as wide as that is, with colours if it takes them.
 void print(const Table& table);
 
 }  // namespace thresher::cli

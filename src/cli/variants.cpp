@@ -73,17 +73,24 @@ int print_knobs(const Backend& backend, bool json) {
   if (json) {
     nlohmann::ordered_json knobs = nlohmann::ordered_json::array();
     for (const KnobText& knob : backend.knobs()) {
-      knobs.push_back(
-          {{"knob", knob.name}, {"takes", knob.allowed}, {"default", knob.default_value}});
+      knobs.push_back({{"knob", knob.name},
+                       {"takes", knob.allowed},
+                       {"default", knob.default_value},
+                       {"what", knob.what}});
     }
     fmt::print("{}\n", nlohmann::ordered_json{{"backend", backend.name}, {"knobs", knobs}}.dump());
     return kExitOk;
   }
-  Table table({{"knob"}, {"takes"}, {"default"}});
+  Table table({{"knob"}, {"takes"}, {"default"}, {"what it is"}});
   for (const KnobText& knob : backend.knobs()) {
-    table.add_row({knob.name, knob.allowed, knob.default_value});
+    table.add_row({knob.name, knob.allowed, knob.default_value, knob.what});
   }
   print(table);
+  for (const std::string& name : backend.named_variants()) {
+    if (name.find(':') == std::string::npos) continue;
+    fmt::print("\nA variant's name has the knobs that differ from its defaults: {}\n", name);
+    break;
+  }
   return kExitOk;
 }
 
@@ -96,7 +103,8 @@ Command variants_command() {
           .options = {backend_option(options->backend),
                       {"--choices", &options->choices,
                        "List what the engine chooses from when nobody names a variant"},
-                      {"--knobs", &options->knobs, "List the knobs that variants are made of"},
+                      {"--knobs", &options->knobs,
+                       "Say what each knob of a variant does, takes and is by default"},
                       json_flag(options->json)},
           .run = [options] {
             if (options->choices && options->knobs) {

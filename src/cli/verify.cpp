@@ -11,6 +11,7 @@
 #include "cli/backend_option.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
+#include "cli/memory_check.hpp"
 #include "cli/progress.hpp"
 #include "cli/selection.hpp"
 #include "cli/verify_report.hpp"
@@ -177,6 +178,9 @@ class Verifier {
         backend_(resolve_backend(options.backend, options.variants)),
         ways_(backend_, options) {
     check_variant_names(options.variants);
+    // On a device of its own only what is drawn and compared lies in host memory.
+    const bool in_host_memory = ways_.first().state().computes_in_host_memory();
+    check_problems_fit(problems_, in_host_memory ? ways_.all().size() : 0, 2);
     for (const InputFamily family : kFamilies) {
       const std::string name(to_string(family));
       const bool chosen = std::find(options.families.begin(), options.families.end(), name) !=

@@ -50,24 +50,36 @@ bool read_task(std::string_view text, Variant& v) {
 
 const Knob<Variant> kKnobs[] = {
     {"decode", "by_rows, direct or panel",
+     "how weights become integers: in registers for every tile (direct), into cache "
+     "once per chunk for all rows (panel), or decided by the rows of a group",
      [](const Variant& v) { return word(v.decode, kDecodeWords); },
      [](std::string_view text, Variant& v) { return read_word(text, kDecodeWords, v.decode); }},
     {"tile", "ROWSxCOLUMNS with 1 to 32 rows and 16 or 32 columns",
+     "the register tile, rows x columns of C",
      [](const Variant& v) { return fmt::format("{}x{}", v.tile_rows, v.tile_columns); }, read_tile},
-    {"chunk", "a multiple of 64 up to 1048576",
+    {"chunk", "a multiple of 64 up to 1048576", "k per decoded chunk of a panel",
      [](const Variant& v) { return fmt::format("{}", v.chunk_elements); }, read_chunk},
-    {"stages", "0 to 64", [](const Variant& v) { return fmt::format("{}", v.stages); },
+    {"stages", "0 to 64",
+     "how many superblocks of 64 k ahead a direct tile asks for its weights (into "
+     "the second cache; an eighth of that into the first)",
+     [](const Variant& v) { return fmt::format("{}", v.stages); },
      [](std::string_view text, Variant& v) { return read_int(text, 0, kStagesMax, v.stages); }},
     {"task", "ROWSxCOLUMNS with columns a multiple of 32, both up to 1048576",
+     "the cache tile: rows x columns of C that one thread takes at a time",
      [](const Variant& v) { return fmt::format("{}x{}", v.task_rows, v.task_columns); }, read_task},
-    {"schedule", "together or sequence",
+    {"schedule", "together or sequence", "tiles of all groups in one list, or group after group",
      [](const Variant& v) { return word(v.schedule, kScheduleWords); },
      [](std::string_view text, Variant& v) { return read_word(text, kScheduleWords, v.schedule); }},
-    {"dual", "fused or two_pass", [](const Variant& v) { return word(v.dual, kDualWords); },
+    {"dual", "fused or two_pass", "gate and up in one pass, or two passes over C",
+     [](const Variant& v) { return word(v.dual, kDualWords); },
      [](std::string_view text, Variant& v) { return read_word(text, kDualWords, v.dual); }},
-    {"store", "plain or streaming", [](const Variant& v) { return word(v.store, kStoreWords); },
+    {"store", "plain or streaming", "ordinary stores, or stores past the caches",
+     [](const Variant& v) { return word(v.store, kStoreWords); },
      [](std::string_view text, Variant& v) { return read_word(text, kStoreWords, v.store); }},
-    {"roles", "same or split", [](const Variant& v) { return word(v.roles, kRolesWords); },
+    {"roles", "same or split",
+     "every thread does everything, or half of them decode panels and the others "
+     "multiply",
+     [](const Variant& v) { return word(v.roles, kRolesWords); },
      [](std::string_view text, Variant& v) { return read_word(text, kRolesWords, v.roles); }},
 };
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <charconv>
 #include <map>
@@ -15,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "spelling.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher {
@@ -48,6 +50,7 @@ template <class Variant>
 struct Knob {
   std::string_view name;
   std::string_view allowed;
+  std::string_view what;  // it does, in a few words
   std::string (*print)(const Variant&);
   bool (*read)(std::string_view text, Variant& variant);
 };
@@ -57,6 +60,7 @@ struct KnobText {
   std::string name;
   std::string allowed;
   std::string default_value;
+  std::string what;
 };
 
 template <class Variant>
@@ -87,7 +91,7 @@ class KnobTable {
       const std::size_t equals = setting.find('=');
       if (equals == std::string_view::npos) {
         throw Error(fmt::format("variant '{}': '{}' is not of the form knob=value; knobs are {}",
-                                text, setting, names()));
+                                text, setting, fmt::join(names(), ", ")));
       }
       try {
         variant = with(variant, setting.substr(0, equals), setting.substr(equals + 1));
@@ -116,18 +120,18 @@ class KnobTable {
   std::vector<KnobText> texts(const Variant& defaults) const {
     std::vector<KnobText> texts;
     for (const Knob<Variant>& knob : knobs_) {
-      texts.push_back({std::string(knob.name), std::string(knob.allowed), knob.print(defaults)});
+      texts.push_back({.name = std::string(knob.name),
+                       .allowed = std::string(knob.allowed),
+                       .default_value = knob.print(defaults),
+                       .what = std::string(knob.what)});
     }
     return texts;
   }
 
  private:
-  std::string names() const {
-    std::string names;
-    for (const Knob<Variant>& knob : knobs_) {
-      if (!names.empty()) names += ", ";
-      names += knob.name;
-    }
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const Knob<Variant>& knob : knobs_) names.emplace_back(knob.name);
     return names;
   }
 
@@ -135,7 +139,9 @@ class KnobTable {
     for (const Knob<Variant>& knob : knobs_) {
       if (knob.name == knob_name) return knob;
     }
-    throw Error(fmt::format("unknown knob '{}'; knobs are {}", knob_name, names()));
+    const std::vector<std::string> known = names();
+    throw Error(fmt::format("unknown knob '{}'; knobs are {}{}", knob_name, fmt::join(known, ", "),
+                            did_you_mean(knob_name, known)));
   }
 
   std::span<const Knob<Variant>> knobs_;

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "gemm/extent_faults.hpp"
+#include "spelling.hpp"
 #include "thresher/error.hpp"
 #include "thresher/nvfp4.hpp"
 
@@ -39,8 +40,8 @@ Enum value_of(std::string_view text, const Words<count>& words, const char* what
   for (std::size_t i = 0; i < count; ++i) {
     if (words[i] == text) return static_cast<Enum>(i);
   }
-  throw Error(
-      fmt::format("{} = {:?} is none of {}", what, text.substr(0, 40), fmt::join(words, ", ")));
+  throw Error(fmt::format("{} = {:?} is none of {}{}", what, text.substr(0, 40),
+                          fmt::join(words, ", "), did_you_mean(text, words)));
 }
 
 std::string fault_of_range(const char* name, std::int64_t value, std::int64_t min) {

@@ -8,6 +8,7 @@
 
 #include "embedded_file.hpp"
 #include "gemm/toml_words.hpp"
+#include "spelling.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher {
@@ -34,8 +35,9 @@ Suite load_suite(const std::string& name_or_path) {
   }
   const std::filesystem::path path = name_or_path;
   if (path.extension() == ".toml") return load_suite_file(path);
-  throw Error(fmt::format("unknown suite '{}'; give the path of a .toml file or one of {}",
-                          name_or_path, fmt::join(builtin_suite_names(), ", ")));
+  const std::vector<std::string> names = builtin_suite_names();
+  throw Error(fmt::format("unknown suite '{}'; give the path of a .toml file or one of {}{}",
+                          name_or_path, fmt::join(names, ", "), did_you_mean(name_or_path, names)));
 }
 
 std::vector<std::string> builtin_suite_names() {

@@ -13,6 +13,7 @@
 #include "gemm/extent_faults.hpp"
 #include "gemm/suite.hpp"
 #include "gemm/toml_words.hpp"
+#include "spelling.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher {
@@ -119,8 +120,9 @@ class SuiteReader {
                   const char* owner) const {
     for (const auto& [key, value] : table) {
       if (std::find(allowed.begin(), allowed.end(), key.str()) == allowed.end()) {
-        refuse(key.source(), fmt::format("unknown key {}; {} has {}", quote_value(key.str()), owner,
-                                         fmt::join(allowed, ", ")));
+        refuse(key.source(),
+               fmt::format("unknown key {}; {} has {}{}", quote_value(key.str()), owner,
+                           fmt::join(allowed, ", "), did_you_mean(key.str(), allowed)));
       }
     }
   }

@@ -47,6 +47,14 @@ inline Fault wrong(const char* check_name, std::string reason) {
   return {VerdictKind::kWrong, check_name, std::move(reason)};
 }
 
+// With the problem it happened on, where the reason does not name it yet.
+inline std::optional<Fault> on_problem(const std::string& problem, std::optional<Fault> fault) {
+  if (fault && fault->reason.find("problem '") == std::string::npos) {
+    fault->reason = "problem '" + problem + "': " + fault->reason;
+  }
+  return fault;
+}
+
 // Of checks that were made side by side.
 inline std::optional<Fault> first_of(std::vector<std::optional<Fault>> faults) {
   for (std::optional<Fault>& fault : faults) {

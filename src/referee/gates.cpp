@@ -76,7 +76,7 @@ class Gates {
       fault = invalid(check::kInputs, "weights were changed");
     }
     arm_.release(staged);
-    return fault;
+    return on_problem(problem.name, std::move(fault));
   }
 
   std::optional<Fault> first_call(const Case& one, const StagedProblem& staged) {

@@ -83,6 +83,24 @@ std::optional<std::string> text_after(std::string_view line, std::string_view wo
   return printable(line.substr(1));
 }
 
+bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
+
+// Bytes of the letter that `text` begins with; 0 if it is no UTF-8, or a control character.
+std::size_t letter_bytes(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text.front());
+  if (first < 0x80) return first >= 0x20 && first != 0x7f ? 1 : 0;
+  const std::size_t count = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || text.size() < count) return 0;
+  for (std::size_t i = 1; i < count; ++i) {
+    if (!is_continuation(text[i])) return 0;
+  }
+  const auto second = static_cast<unsigned char>(text[1]);
+  const bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
+  const bool no_letter = (first == 0xed && second > 0x9f) || (first == 0xf4 && second > 0x8f);
+  const bool control = first == 0xc2 && second < 0xa0;
+  return overlong || no_letter || control ? 0 : count;
+}
+
 }  // namespace
 
 std::string to_line(const Request& request) {
@@ -218,6 +236,25 @@ std::string printable(std::string_view text, std::size_t length_max) {
     if (c < ' ' || c > '~') c = c == '\n' || c == '\t' ? ' ' : '?';
   }
   return cut ? result + "..." : result;
+}
+
+std::string printable_lines(std::string_view text, std::size_t lines_max, std::size_t length_max) {
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  std::string result;
+  for (std::size_t line_count = 1; !text.empty();) {
+    const std::size_t bytes = std::max<std::size_t>(1, letter_bytes(text));
+    const bool breaks = text.front() == '\n';
+    if (breaks) ++line_count;
+    if (line_count > lines_max || result.size() + bytes > length_max) {
+      return result + (breaks ? "\n..." : "...");
+    }
+    const bool fits = breaks || letter_bytes(text) > 0;
+    if (text.front() != '\r') {
+      result += fits ? text.substr(0, bytes) : text.front() == '\t' ? " " : "?";
+    }
+    text.remove_prefix(bytes);
+  }
+  return result;
 }
 
 void LineReader::feed(std::string_view bytes) {

@@ -147,6 +147,9 @@ std::optional<Reply> parse_reply(std::string_view line);
 
 // What a contestant wrote, fit to stand in a message: one line, printable ASCII, not too long.
 std::string printable(std::string_view text, std::size_t length_max = kReplyTextMax);
+// The same of text in lines: they stay lines, and letters beyond ASCII stay what they are, if they
+// are UTF-8 and a terminal obeys none of them. "..." at the end: there was more.
+std::string printable_lines(std::string_view text, std::size_t lines_max, std::size_t length_max);
 
 // Cuts a stream of bytes into lines. A line that does not end within kLineBytesMax, or more lines
 // than anybody asked for, is a fault of the sender, and nothing after it can be trusted.

@@ -52,6 +52,10 @@ struct Outcome {
   std::string err;
 };
 
+// Tests run side by side and would warn each other.
+inline const int kOwnMachine =
+    setenv("THRESHER_MACHINE", ("test-" + std::to_string(getpid())).c_str(), 0);
+
 // A command line for the shell; "thresher" at its beginning is the binary of this build.
 inline Outcome run_shell(const std::string& command) {
   const TemporaryFolder folder;

@@ -105,7 +105,8 @@ TEST_F(LedgerCommand, NamesTheSeasonsThereAre) {
   const Outcome outcome = thresher_ledger({"show", "--ledger", path_, "--season", "sprign"});
   EXPECT_EQ(outcome.exit_code, kExitUsage);
   EXPECT_EQ(outcome.err,
-            "thresher: ledger '" + path_ + "' has no season 'sprign'; it has: seeds, spring\n");
+            "thresher: ledger '" + path_ +
+                "' has no season 'sprign'; it has: seeds, spring; did you mean 'spring'?\n");
 }
 
 TEST_F(LedgerCommand, MakesNoLedgerToLookAt) {
@@ -123,6 +124,17 @@ TEST_F(LedgerCommand, HelpNamesTheDefault) {
   const Outcome outcome = thresher_ledger({"verify", "--help"});
   EXPECT_EQ(outcome.exit_code, kExitOk);
   EXPECT_NE(outcome.out.find("out/ledger.db"), std::string::npos) << outcome.out;
+}
+
+TEST_F(LedgerCommand, NamesTheKindThatWasMeant) {
+  const Outcome outcome = thresher_ledger({"show", "--ledger", path_, "--kind", "verdcit"});
+  EXPECT_EQ(outcome.exit_code, kExitUsage);
+  EXPECT_NE(
+      outcome.err.find("no entry is of kind 'verdcit'; there are pitch, verdict; did you mean "
+                       "'verdict'?"),
+      std::string::npos)
+      << outcome.err;
+  EXPECT_EQ(thresher_ledger({"show", "--ledger", path_, "--kind", "pitch"}).exit_code, kExitOk);
 }
 
 }  // namespace

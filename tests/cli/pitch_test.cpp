@@ -56,6 +56,23 @@ TEST_F(PitchCommand, ListsWhatIsMissing) {
   EXPECT_NE(outcome.out.find(good + ": a complete pitch\n"), std::string::npos) << outcome.out;
 }
 
+TEST_F(PitchCommand, NoticesAProgramThatIsNowhere) {
+  const std::string head = "name = \"p\"\nsuite = \"small\"\nclaim = 2\nmechanism = \"m\"\n";
+  const std::string file =
+      write("p.toml", head + "[contestant]\ncommand = [\"shh\", \"-c\", \"exit 1\"]\n");
+  const Outcome outcome = run_here({"pitch", "check", file});
+  EXPECT_EQ(outcome.exit_code, kExitFailure);
+  EXPECT_TRUE(outcome.out.starts_with(file + ": 1 fault\n  " + file +
+                                      ": program 'shh' is not found in PATH"))
+      << outcome.out;
+  write("p.toml", head + "[contestant]\ncommand = [\"sh\", \"-c\", \"exit 1\"]\n");
+  EXPECT_EQ(run_here({"pitch", "check", file}).exit_code, kExitOk);
+
+  const Outcome match = run_here({"match", "--backend", "cpu", "--suite", "small", "--", "shh"});
+  EXPECT_EQ(match.exit_code, kExitUsage);
+  EXPECT_NE(match.err.find("program 'shh' is not found in PATH"), std::string::npos) << match.err;
+}
+
 TEST_F(PitchCommand, SaysWhichFactSpeaksAgainstIt) {
   const std::string file = write(
       "p.toml",

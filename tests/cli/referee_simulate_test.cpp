@@ -16,7 +16,9 @@ std::string simulate(std::vector<std::string> arguments) {
 }
 
 TEST(RefereeSimulate, PrintsEveryWorldDesignAndChallengerAsATable) {
+  setenv("COLUMNS", "140", 1);  // so that no name is in two lines
   const std::string out = simulate({"--trials", "2"});
+  unsetenv("COLUMNS");
   for (const char* text :
        {"quiet", "+ drift", "+ slot order", "+ process luck", "A x30, B x30, Welch",
         "ABBA x3, 5 processes", "5 to 15 heats", "+4/+4/+4/-4 %", "20 % slower", "GSPRT"}) {

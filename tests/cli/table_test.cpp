@@ -36,9 +36,42 @@ TEST(Table, FitsTheWidthWhateverIsInIt) {
   table.add_row({std::string(90, 'p'),
                  "cpu_avx512vnni:decode=direct,stages=4,tile=8x32,task=64x128",
                  "this CPU lacks avx512f, avx512bw, avx512vl, avx512dq, avx512vnni and more", "1"});
-  for (const std::string& line : lines_of(table.render(false))) {
-    EXPECT_LE(line.size(), kTableWidthMax) << line;
+  for (const std::size_t width : {60, 80, 100, 140}) {
+    std::size_t widest = 0;
+    for (const std::string& line : lines_of(table.render(false, width))) {
+      EXPECT_LE(line.size(), width) << line;
+      widest = std::max(widest, line.size());
+    }
+    EXPECT_GT(widest, width - 15) << "room that there is, is used";
   }
+}
+
+TEST(Table, KeepsNumbersWholeAndSqueezesTextLast) {
+  Table table({{"problem"}, {"median us", Align::kRight}, {"GFLOP/s", Align::kRight}});
+  table.add_row({"a_problem_with_a_long_name", "123456789.25", "1234567890.5"});
+  for (const std::string& line : lines_of(table.render(false, 40))) EXPECT_LE(line.size(), 40u);
+  EXPECT_NE(table.render(false, 40).find("123456789.25  1234567890.5"), std::string::npos)
+      << table.render(false, 40);
+}
+
+TEST(Table, WrapsSeveralNumbersBetweenThemBeforeWordsBreak) {
+  Table table({{"challenger"}, {"verdicts", Align::kRight}, {"more verdicts", Align::kRight}});
+  table.add_row({"everywhere", "10.5 / 20.5 / 69.0", "10.5 / 20.5 / 69.0"});
+  const std::string text = table.render(false, 40);
+  for (const std::string& line : lines_of(text)) EXPECT_LE(line.size(), 40u) << text;
+  for (const char* word : {"challenger", "everywhere", "verdicts", "69.0"}) {
+    EXPECT_NE(text.find(word), std::string::npos) << text;
+  }
+}
+
+TEST(Table, CountsLettersAndKeepsLines) {
+  Table table({{""}, {""}});
+  table.add_row({"reason", "k.c:2: \xe2\x80\x98x\xe2\x80\x99\nnote"});
+  table.add_row({"\xc3\xa4", "b"});
+  EXPECT_EQ(table.render(false),
+            "reason  k.c:2: \xe2\x80\x98x\xe2\x80\x99\n"
+            "        note\n"
+            "\xc3\xa4       b\n");
 }
 
 TEST(Table, WrapsWithoutLosingText) {

@@ -43,7 +43,8 @@ std::vector<Complaint> complaints() {
   return {
       {with_problem("name = \"a\"\ntile = 3"), "4:1",
        "unknown key \"tile\"; a problem has name, op, activations, output, groups, m, n, k"},
-      {"nmae = \"s\"", "1:1", "unknown key \"nmae\"; a suite has name, description, problem"},
+      {"nmae = \"s\"", "1:1",
+       "unknown key \"nmae\"; a suite has name, description, problem; did you mean 'name'?"},
       {"description = \"d\"", "1:1", "the suite has no name"},
       {"name = \"s\"", "1:1", "the suite has no [[problem]]"},
       {"name = \"s\"\n[problem]\n", "2:1", "problem is a table; [[problem]] tables are allowed"},

@@ -113,7 +113,7 @@ TEST(Suite, AnUnknownNameListsTheKnownOnes) {
   EXPECT_EQ(
       nvfp4::error_message([] { load_suite("sedes"); }),
       "unknown suite 'sedes'; give the path of a .toml file or one of decode, dual, dual_wide, "
-      "edges, experts, seeds, small, tank, tank_gpu");
+      "edges, experts, seeds, small, tank, tank_gpu; did you mean 'seeds'?");
 }
 
 TEST(Suite, AnUnreadableFileListsTheKnownOnes) {

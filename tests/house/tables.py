@@ -5,8 +5,7 @@
     tables.py THRESHER            compares
     tables.py THRESHER --write    rewrites
 
-A table stands between the lines `<!-- from thresher: WHAT -->` and `<!-- end of table -->`. The
-last column of knobs is written by people, and kept.
+A table stands between the lines `<!-- from thresher: WHAT -->` and `<!-- end of table -->`.
 """
 import re
 import sys
@@ -17,26 +16,24 @@ from program import Program
 TABLE = re.compile(r"(<!-- from thresher: (.+?) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
 
 
-def commands(program, _):
+def commands(program):
     yield "command", "what it does"
     for name, text in program.help().commands.items():
         below = ", ".join(f"`{word}`" for word in program.help(name).commands)
         yield f"`thresher {name}`", f"{text}: {below}" if below else text
 
 
-def suites(program, _):
+def suites(program):
     yield "suite", "problems", "what it is for"
     for suite in program.suites():
         yield f"`{suite['name']}`", str(len(suite["problems"])), suite["description"]
 
 
 def knobs(backend):
-    def rows(program, old):
-        written = {cells[0]: cells[-1] for cells in old}
+    def rows(program):
         yield "knob", "takes", "what it is"
         for knob in program.knobs(backend):
-            name = f"`{knob['knob']}`"
-            yield name, knob["takes"], written.get(name, "")
+            yield f"`{knob['knob']}`", knob["takes"], knob["what"]
     return rows
 
 
@@ -48,8 +45,8 @@ def cells_of(table):
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
 
 
-def table_of(program, what, old):
-    head, *rows = MAKERS[what](program, cells_of(old))
+def table_of(program, what):
+    head, *rows = MAKERS[what](program)
     lines = [head, ["---"] * len(head), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
@@ -63,7 +60,7 @@ def refresh(program, path, faults):
         if found[2] not in MAKERS:
             faults.append(f"{place}: no table '{found[2]}'; there are {', '.join(MAKERS)}")
             return found[0]
-        fresh = table_of(program, found[2], found[3])
+        fresh = table_of(program, found[2])
         if fresh != found[3]:
             faults.append(f"{place}: the table '{found[2]}' is not the program's")
         faults.extend(f"{place}: nobody says what {cells[0]} is"

@@ -139,6 +139,17 @@ TEST(Protocol, TextIsMadePrintableAndShort) {
   EXPECT_EQ(parse_reply("error " + std::string(1000, 'x'))->text.size(), kReplyTextMax);
 }
 
+TEST(PrintableLines, KeepsLinesAndLettersAndNothingThatATerminalObeys) {
+  EXPECT_EQ(printable_lines("k.c:1: \xe2\x80\x98x\xe2\x80\x99\r\n\tnote\n\n", 9, 99),
+            "k.c:1: \xe2\x80\x98x\xe2\x80\x99\n note");
+  EXPECT_EQ(printable_lines("\x1b[31m\xff\x7f\xc2\x9b", 9, 99), "?[31m????") << "C1 is control too";
+  EXPECT_EQ(printable_lines("\xc0\xaf\xed\xa0\x80\xe2\x80", 9, 99), "???????") << "no UTF-8";
+  EXPECT_EQ(printable_lines("\xf0\x9f\x8c\xbe", 9, 99), "\xf0\x9f\x8c\xbe");
+  EXPECT_EQ(printable_lines("a\nb\nc", 2, 99), "a\nb\n...");
+  EXPECT_EQ(printable_lines("abc\xc3\xa4", 9, 4), "abc...") << "no half letters";
+  EXPECT_EQ(printable_lines("", 9, 99), "");
+}
+
 TEST(LineReader, CutsWhereverChunksEnd) {
   LineReader reader;
   reader.feed("do");

@@ -47,7 +47,7 @@ TEST_F(ReportCommand, WritesThePage) {
 TEST_F(ReportCommand, NamesTheSeasonsThereAre) {
   EXPECT_EQ(run({"--season", "sprung", "--output", page_}), kExitUsage);
   EXPECT_EQ(err_, "thresher: ledger '" + ledger_.path().string() +
-                      "' has no season 'sprung'; it has: seeds, spring\n");
+                      "' has no season 'sprung'; it has: seeds, spring; did you mean 'spring'?\n");
 }
 
 TEST_F(ReportCommand, DoesNotOverwriteTheLedger) {

@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "embedded_file.hpp"
+#include "referee/contestant/program.hpp"
 #include "referee/protocol.hpp"
 #include "referee/sandbox/child.hpp"
 #include "referee/sandbox/scratch.hpp"
@@ -19,7 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMessageLength = 600;
+constexpr std::size_t kMessageLength = 4000;
+constexpr std::size_t kMessageLines = 24;
 
 // A compiler needs more of everything than a contestant.
 constexpr SandboxLimits kCompilerLimits{.cpu_seconds = 120,
@@ -41,7 +44,7 @@ void write_header(const fs::path& folder) {
 
 struct Paths {
   fs::path source;   // a copy that contestants can read
-  fs::path origin;   // the folder it comes from, for what it includes
+  fs::path known;    // where it comes from
   fs::path library;  // to be made
 };
 
@@ -56,7 +59,7 @@ std::vector<std::string> compiler_command(const Paths& paths, const fs::path& in
           "-shared",
           "-pthread",
           "-I" + include_folder.string(),
-          "-iquote" + paths.origin.string(),
+          "-iquote" + paths.known.parent_path().string(),
           paths.source.string(),
           "-o",
           built.string(),
@@ -71,8 +74,12 @@ std::optional<Fault> compile(const Paths& paths, const BuildOptions& options) {
   const Job job{.kind = JobKind::kCommand,
                 .command = compiler_command(paths, include_folder.path(), built),
                 .folder = scratch.path()};
-  std::optional<Fault> fault =
-      run_compiler(job, paths.source.filename().string(), scratch.path(), options);
+  const SourceNames names{.shown = shown_path(paths.known),
+                          .replaced = {{paths.source.string(), shown_path(paths.known)},
+                                       {include_folder.path().string() + "/", ""},
+                                       {scratch.path().string() + "/", ""},
+                                       {options.folder.string() + "/", ""}}};
+  std::optional<Fault> fault = run_compiler(job, names, scratch.path(), options);
   if (fault) return fault;
   // Out of the contestant's reach: what was built is what every heat runs.
   copy_readable(built, paths.library);
@@ -89,7 +96,7 @@ BuildResult build_library(const Contestant& contestant, const BuildOptions& opti
   } else if (extension == ".c" || extension == ".cpp" || extension == ".cc") {
     const fs::path copied = options.folder / source.filename();
     copy_readable(source, copied);
-    result.fault = compile({copied, source.parent_path(), library}, options);
+    result.fault = compile({copied, source, library}, options);
   } else if (extension == ".cu") {
     result.fault =
         invalid(check::kBuild, "a CUDA source enters by a pitch that says how it is launched");
@@ -124,20 +131,38 @@ void copy_readable(const fs::path& from, const fs::path& to) {
   }
 }
 
-std::optional<Fault> run_compiler(const Job& job, const std::string& name, const fs::path& scratch,
+std::string shown_path(const fs::path& source) {
+  std::error_code error;
+  const fs::path near = fs::proximate(source, error);
+  return error || near.string().starts_with("..") ? source.string() : near.string();
+}
+
+std::string compiler_lines(std::string_view messages, const SourceNames& names) {
+  std::string text(messages);
+  for (const auto& [ours, known] : names.replaced) {
+    std::size_t at = 0;
+    while ((at = text.find(ours, at)) != std::string::npos) {
+      text.replace(at, ours.size(), known);
+      at += known.size();
+    }
+  }
+  return printable_lines(text, kMessageLines, kMessageLength);
+}
+
+std::optional<Fault> run_compiler(const Job& job, const SourceNames& names, const fs::path& scratch,
                                   const BuildOptions& options) {
   Child compiler({.program = options.program,
                   .order = {.job = job, .limits = kCompilerLimits, .scratch = scratch}});
   const auto timeout = std::chrono::duration_cast<Clock::duration>(
       std::chrono::duration<double>(options.timeout_seconds));
   if (!compiler.wait_for_end(Clock::now() + timeout)) {
-    return invalid(check::kBuild,
-                   fmt::format("{} took more than {} s to compile", name, options.timeout_seconds));
+    return invalid(check::kBuild, fmt::format("{} took more than {} s to compile", names.shown,
+                                              options.timeout_seconds));
   }
   if (compiler.succeeded()) return std::nullopt;
   const std::string text = compiler.errors().empty() ? compiler.describe_end() : compiler.errors();
   return invalid(check::kBuild,
-                 fmt::format("{} does not compile: {}", name, printable(text, kMessageLength)));
+                 fmt::format("{} does not compile:\n{}", names.shown, compiler_lines(text, names)));
 }
 
 BuildResult build_for_cpu(const Contestant& contestant, const BuildOptions& options) {
@@ -145,14 +170,20 @@ BuildResult build_for_cpu(const Contestant& contestant, const BuildOptions& opti
   if (contestant.kind == ContestantKind::kVariant) {
     return {.side = {.job = {.kind = JobKind::kVariant, .variant = contestant.variant}}};
   }
-  return {.side = {.job = {.kind = JobKind::kCommand,
-                           .command = contestant.command,
-                           .folder = fs::absolute(contestant.folder)}}};
+  BuildResult result{.side = {.job = {.kind = JobKind::kCommand,
+                                      .command = contestant.command,
+                                      .folder = fs::absolute(contestant.folder)}}};
+  std::string& program = result.side.job.command.front();
+  program = found_program(program, std::getenv("PATH"));
+  return result;
 }
 
 BuildResult build(const Contestant& contestant, const BuildOptions& options) {
   if (contestant.kind == ContestantKind::kCommand && contestant.command.empty()) {
     throw Error(fmt::format("contestant '{}': the command is empty", contestant.name));
+  }
+  if (std::string why = why_no_program(contestant, std::getenv("PATH")); !why.empty()) {
+    return {.fault = invalid(check::kBuild, std::move(why))};
   }
   return venue_of(backend_of(contestant).name).build(contestant, options);
 }

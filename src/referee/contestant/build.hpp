@@ -8,6 +8,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "referee/contestant/contestant.hpp"
@@ -53,14 +55,24 @@ std::filesystem::path source_path(const Contestant& contestant);
 // So that a contestant with another user id can read the copy. Throws Error.
 void copy_readable(const std::filesystem::path& from, const std::filesystem::path& to);
 
-// Runs a compiler until it ends; a fault quotes what it wrote to stderr. `name` is the source's.
-std::optional<Fault> run_compiler(const Job& job, const std::string& name,
+// How people know the source: from where they are, if it lies below.
+std::string shown_path(const std::filesystem::path& source);
+
+// What a compiler calls a source, and how people know it.
+struct SourceNames {
+  std::string shown;
+  // Paths of the referee's own, in the order they are looked for, and what stands for them.
+  std::vector<std::pair<std::string, std::string>> replaced = {};
+};
+
+// The beginning of a compiler's messages as lines for people: with paths they know, without control
+// characters, in UTF-8.
+std::string compiler_lines(std::string_view messages, const SourceNames& names);
+
+// Runs a compiler until it ends; a fault quotes what it wrote to stderr.
+std::optional<Fault> run_compiler(const Job& job, const SourceNames& names,
                                   const std::filesystem::path& scratch,
                                   const BuildOptions& options);
-
-// The program of a command as the operator's PATH has it: inside the sandbox PATH is another one.
-// What is not found stays as it is.
-std::string found_program(const std::string& program, const char* path);
 
 }  // namespace referee
 }  // namespace thresher

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdlib>
-#include <string_view>
 
 #include "assert.hpp"
 #include "gpu/runtime/compiler.hpp"
 #include "referee/contestant/build.hpp"
 #include "referee/contestant/cuda_compile.hpp"
+#include "referee/contestant/program.hpp"
 #include "referee/protocol.hpp"
 #include "referee/sandbox/scratch.hpp"
 #include "thresher/error.hpp"
@@ -65,7 +64,7 @@ BuildResult build_cuda(const Contestant& contestant, const BuildOptions& options
   BuildResult result{.side = {.job = job_of(contestant, JobKind::kCuda, options)}};
   result.fault = count_launches(contestant.launches, options, result.side.launches);
   if (!result.fault) {
-    result.fault = run_compiler(compile, source.filename().string(), scratch.path(), options);
+    result.fault = run_compiler(compile, {.shown = shown_path(source)}, scratch.path(), options);
   }
   if (result.fault) return result;
   // Out of the contestant's reach: what was built is what every heat runs.
@@ -84,18 +83,6 @@ BuildResult build_command(const Contestant& contestant, const BuildOptions& opti
 }
 
 }  // namespace
-
-std::string found_program(const std::string& program, const char* path) {
-  if (path == nullptr || program.find('/') != std::string::npos) return program;
-  std::string_view rest = path;
-  while (!rest.empty()) {
-    const std::string_view folder = rest.substr(0, rest.find(':'));
-    rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
-    const fs::path candidate = fs::path(folder) / program;
-    if (!folder.empty() && access(candidate.c_str(), X_OK) == 0) return candidate.string();
-  }
-  return program;
-}
 
 BuildResult build_for_gpu(const Contestant& contestant, const BuildOptions& options) {
   THRESHER_ASSERT(options.gpu != nullptr);

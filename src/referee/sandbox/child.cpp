@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "referee/sandbox/launcher.hpp"
+#include "referee/sandbox/leftovers.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::referee {
@@ -66,6 +67,38 @@ std::string read_some(int fd) {
     count = read(fd, buffer, sizeof buffer);
   } while (count < 0 && errno == EINTR);
   return {buffer, static_cast<std::size_t>(std::max<ssize_t>(count, 0))};
+}
+
+// What each end usually means, for who wrote the contestant.
+std::string_view meaning_of(int signal) {
+  switch (signal) {
+    case SIGSEGV:
+      return ": it used memory that is not its own";
+    case SIGBUS:
+      return ": it used memory that is not there, or not aligned";
+    case SIGFPE:
+      return ": a division by zero, or a number that does not fit";
+    case SIGILL:
+      return ": an instruction that this CPU does not have";
+    case SIGABRT:
+      return ": it gave up, or an assertion of its own failed";
+    case SIGKILL:
+      return ": by the system for want of memory, or by somebody";
+    case SIGXCPU:
+      return ": it used up its CPU seconds";
+    case SIGXFSZ:
+      return ": it wrote a larger file than it may";
+    case SIGSYS:
+      return ": a system call that the sandbox forbids";
+    default:
+      return "";
+  }
+}
+
+// Of long texts the end: what went wrong stands last, as in Python's.
+std::string quoted_end(const std::string& errors) {
+  if (errors.size() <= kReplyTextMax) return printable(errors);
+  return "..." + printable(std::string_view(errors).substr(errors.size() - kReplyTextMax + 3));
 }
 
 // posix_spawn's two kinds of options, freed on every path.
@@ -140,6 +173,7 @@ void Child::spawn(const ChildOptions& options) {
   const int error = posix_spawn(&pid_, program.c_str(), &spawn_options.actions,
                                 &spawn_options.attributes, arguments, environ);
   if (error != 0) refuse(program.c_str(), error);
+  remember_group(pid_);
   stdin_ = std::move(input.ours);
   stdout_ = std::move(output.ours);
   stderr_ = std::move(errors.ours);
@@ -156,6 +190,8 @@ void Child::kill() {
   const Clock::time_point deadline = Clock::now() + kEndingGrace;
   while (stdout_ && listen(deadline)) {
   }
+  // Forgotten first: once it has been waited for, its number may be another's.
+  forget_group(pid_);
   waitpid(pid_, nullptr, 0);
   pid_ = -1;
 }
@@ -238,6 +274,12 @@ bool Child::has_spoken() {
   return !lines_.empty() || poll(&stream, 1, 0) > 0;
 }
 
+std::string Child::unasked() {
+  pollfd stream = {stdout_.get(), POLLIN, 0};
+  if (lines_.empty() && poll(&stream, 1, 0) > 0) read_output();
+  return lines_.next_line().value_or(std::string());
+}
+
 bool Child::wait_for_end(Clock::time_point deadline) {
   while (control_) {
     if (!listen(deadline)) return false;
@@ -251,13 +293,14 @@ std::string Child::describe_end() const {
     text = failure_;
   } else if (ending_.starts_with("signal ")) {
     const int number = std::stoi(ending_.substr(7));
-    text = fmt::format("was ended by signal {} ({})", number, strsignal(number));
+    text =
+        fmt::format("was ended by signal {} ({}{})", number, strsignal(number), meaning_of(number));
   } else if (ending_.starts_with("exit ")) {
     text = fmt::format("ended with exit code {}", ending_.substr(5));
   } else {
     text = "closed its stdout or was killed with its keeper";
   }
-  if (!errors_.empty()) text += fmt::format("; stderr: {}", printable(errors_));
+  if (!errors_.empty()) text += fmt::format("; stderr: {}", quoted_end(errors_));
   return text;
 }
 

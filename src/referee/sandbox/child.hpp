@@ -58,6 +58,8 @@ class Child {
   Answer await_line(Clock::time_point deadline);
   // Something was said that await_line() has not returned.
   bool has_spoken();
+  // That, or its beginning.
+  std::string unasked();
 
   // All processes of the contestant at once.
   void stop();
@@ -68,7 +70,7 @@ class Child {
   bool wait_for_end(Clock::time_point deadline);
   // Exit code 0, and no signal.
   bool succeeded() const { return ending_ == "exit 0"; }
-  // "was ended by signal 11 (Segmentation fault); stderr: ..."
+  // "was ended by signal 11 (Segmentation fault: ...); stderr: ..."
   std::string describe_end() const;
   // The beginning of what it wrote to stderr.
   const std::string& errors() const { return errors_; }

@@ -21,8 +21,6 @@
 namespace thresher::referee {
 namespace {
 
-constexpr const char* kPath = "/usr/local/bin:/usr/bin:/bin";
-
 void report(const std::string& line) {
   const std::string text = line + '\n';
   // Short enough for a pipe to take it whole; with the referee gone there is nobody to tell.
@@ -73,7 +71,7 @@ int wait_for(pid_t pid) {
 // Nothing of the operator's environment; what programs expect to find, in the scratch folder.
 void clean_environment(const std::filesystem::path& scratch) {
   clearenv();
-  setenv("PATH", kPath, 1);
+  setenv("PATH", kSandboxPath, 1);
   setenv("LANG", "C.UTF-8", 1);
   for (const char* name : {"HOME", "TMPDIR"}) setenv(name, scratch.c_str(), 1);
 }

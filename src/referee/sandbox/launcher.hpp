@@ -17,6 +17,8 @@
 namespace thresher::referee {
 
 inline constexpr int kControlFd = 5;
+// The PATH of all that runs in a sandbox.
+inline constexpr const char* kSandboxPath = "/usr/local/bin:/usr/bin:/bin";
 
 // Never returns: the process ends when the contestant has ended.
 [[noreturn]] void launch(const WorkOrder& order);

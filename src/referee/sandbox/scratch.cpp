@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string>
 
+#include "referee/sandbox/leftovers.hpp"
 #include "referee/sandbox/sandbox.hpp"
 #include "thresher/error.hpp"
 
@@ -29,13 +30,16 @@ ScratchFolder::ScratchFolder(FolderOwner owner, const std::filesystem::path& par
     throw Error(
         fmt::format("cannot make a scratch folder in {}: {}", root.string(), std::strerror(errno)));
   }
+  remember_folder(path_);
 }
 
 ScratchFolder::~ScratchFolder() {
   // What a contestant that is just being killed still creates stays behind; it is no reason to
   // fail.
   std::error_code ignored;
-  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  if (path_.empty()) return;
+  std::filesystem::remove_all(path_, ignored);
+  forget_folder(path_);
 }
 
 }  // namespace thresher::referee

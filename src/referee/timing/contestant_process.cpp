@@ -12,6 +12,10 @@ constexpr auto kStartTimeout = std::chrono::seconds(10);
 constexpr std::size_t kQuotedMax = 80;
 constexpr auto kQuitGrace = std::chrono::milliseconds(200);
 
+// The usual cause is a stray printf, and its author sees nothing wrong with it.
+constexpr const char* kPrintElsewhere =
+    "; standard output belongs to the protocol, print to standard error";
+
 std::string verb_of(const Request& request) {
   const std::string line = to_line(request);
   return line.substr(0, line.find_first_of(" \n"));
@@ -64,7 +68,9 @@ std::vector<std::string> ContestantProcess::refusals(const Arena& input) const {
 
 Exchange ContestantProcess::ask(const Request& request, double slowed_share) {
   if (child_.has_spoken()) {
-    return {invalid(check::kProtocol, "wrote to stdout when nobody had asked")};
+    return {invalid(check::kProtocol,
+                    fmt::format("wrote '{}' to stdout when nobody had asked{}",
+                                printable(child_.unasked(), kQuotedMax), kPrintElsewhere))};
   }
   const std::string line = to_line(request);
   const auto timeout = std::chrono::duration_cast<Clock::duration>(
@@ -89,13 +95,14 @@ std::optional<Fault> ContestantProcess::fault_of(const Answer& answer, const Req
                                                  std::optional<BatchReport>& report) const {
   switch (answer.heard) {
     case Heard::kTimeout:
-      return invalid(check::kTimeout, fmt::format("no answer to '{}' within {} s", verb_of(request),
-                                                  call_timeout_seconds_));
+      return invalid(check::kTimeout,
+                     fmt::format("no answer to '{}' within the {} s of --call-seconds",
+                                 verb_of(request), call_timeout_seconds_));
     case Heard::kEnded:
       return invalid(request.kind == RequestKind::kHello ? check::kStart : check::kExit,
                      fmt::format("ended during '{}': {}", verb_of(request), child_.describe_end()));
     case Heard::kOverlong:
-      return invalid(check::kProtocol, "wrote endlessly to stdout");
+      return invalid(check::kProtocol, fmt::format("wrote endlessly to stdout{}", kPrintElsewhere));
     case Heard::kFlood:
       return invalid(check::kProtocol,
                      fmt::format("wrote more than {} bytes to stderr", kErrorBytesMax));
@@ -104,8 +111,9 @@ std::optional<Fault> ContestantProcess::fault_of(const Answer& answer, const Req
   }
   const std::optional<Reply> reply = parse_reply(answer.line);
   if (!reply) {
-    return invalid(check::kProtocol, fmt::format("answered '{}' with '{}'", verb_of(request),
-                                                 printable(answer.line, kQuotedMax)));
+    return invalid(check::kProtocol,
+                   fmt::format("answered '{}' with '{}'{}", verb_of(request),
+                               printable(answer.line, kQuotedMax), kPrintElsewhere));
   }
   report = reply->report;
   return fault_of(*reply, request);

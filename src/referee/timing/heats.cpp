@@ -66,6 +66,10 @@ class HeatPlay {
 
   Arm& arm(Role role) { return sampler_->arm(role); }
 
+  const std::string& name_of(int problem_index) const {
+    return contest_.suite.problems[static_cast<std::size_t>(problem_index)].name;
+  }
+
   // A fault of the challenger ends the heat, one of the champion the match.
   void hold(Role role, std::optional<Fault> fault) {
     if (!fault || heat_.fault) return;
@@ -99,7 +103,7 @@ class HeatPlay {
         if (heat_.fault) return;
         TimedSample taken = sampler_->warm_up(role, problem_index);
         champion_ns = taken.ns;
-        hold(role, std::move(taken.fault));
+        hold(role, on_problem(name_of(problem_index), std::move(taken.fault)));
       }
     }
     if (!heat_.fault) sampler_->settle(problem_index, champion_ns);
@@ -133,7 +137,7 @@ class HeatPlay {
   double sample(Role role, int problem_index, double slowed_share) {
     if (heat_.fault) return 0;
     TimedSample taken = sampler_->sample(role, problem_index, slowed_share);
-    hold(role, std::move(taken.fault));
+    hold(role, on_problem(name_of(problem_index), std::move(taken.fault)));
     return taken.ns;
   }
 

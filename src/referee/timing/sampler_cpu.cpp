@@ -43,7 +43,7 @@ class CpuSampler final : public Sampler {
   std::optional<Fault> prepare(Role role) override {
     std::optional<Fault> fault;
     for (const StagedProblem& staged : staged_) {
-      if (!fault) fault = arm(role).prepare(staged);
+      if (!fault) fault = on_problem(staged.problem.name, arm(role).prepare(staged));
     }
     return fault;
   }

@@ -147,8 +147,8 @@ bool flag_field(const Json& object, const char* name) { return field(object, nam
 std::string entry_hash(const LedgerEntry& entry) { return hash_of(entry, canonical(entry.data)); }
 
 struct Ledger::State {
-  explicit State(const std::filesystem::path& ledger_path)
-      : path(ledger_path), database(open_ledger_file(ledger_path)) {}
+  State(const std::filesystem::path& ledger_path, ReadLedger opened)
+      : path(ledger_path), copy(std::move(opened.copy)), database(std::move(opened.database)) {}
 
   LedgerEntry last_entry() const {
     Statement row(database, "SELECT id, hash FROM entries ORDER BY id DESC LIMIT 1");
@@ -194,10 +194,14 @@ struct Ledger::State {
   }
 
   std::filesystem::path path;
+  std::shared_ptr<const void> copy;  // outlives the database that lies in it
   sqlite::Database database;
 };
 
-Ledger::Ledger(const std::filesystem::path& path) : state_(std::make_unique<State>(path)) {}
+Ledger::Ledger(const std::filesystem::path& path, LedgerAccess access)
+    : state_(std::make_unique<State>(path, access == LedgerAccess::kRead
+                                               ? read_ledger_file(path)
+                                               : ReadLedger{nullptr, open_ledger_file(path)})) {}
 Ledger::Ledger(Ledger&&) noexcept = default;
 Ledger::~Ledger() = default;
 

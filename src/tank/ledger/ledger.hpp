@@ -33,11 +33,14 @@ struct LedgerAudit {
   std::string first_fault;  // "entry 17: hash does not match its contents"
 };
 
+// A ledger to read is there, and need not be writable.
+enum class LedgerAccess : std::uint8_t { kWrite, kRead };
+
 class Ledger {
  public:
   // Opens or creates. Throws Error when the file is no ledger, cannot be written, or the disk is
   // full.
-  explicit Ledger(const std::filesystem::path& path);
+  explicit Ledger(const std::filesystem::path& path, LedgerAccess access = LedgerAccess::kWrite);
   Ledger(Ledger&&) noexcept;
   ~Ledger();
 

@@ -2,9 +2,13 @@
 #include "tank/ledger/ledger_file.hpp"
 
 #include <fmt/format.h>
+#include <stdlib.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <thread>
 
 #include "thresher/error.hpp"
@@ -12,7 +16,10 @@
 namespace thresher {
 namespace {
 
+namespace fs = std::filesystem;
+
 using sqlite::Database;
+using sqlite::OpenMode;
 using sqlite::Statement;
 using sqlite::Transaction;
 
@@ -93,7 +100,74 @@ void switch_to_wal(const Database& database, const std::filesystem::path& path) 
   }
 }
 
+bool can_write(const fs::path& path) { return access(path.c_str(), W_OK) == 0; }
+
+// What SQLite keeps beside a ledger while somebody writes to it, and after a writer was killed.
+fs::path beside(const fs::path& path, const char* ending) { return path.string() + ending; }
+
+bool holds_something(const fs::path& path) {
+  std::error_code error;
+  const std::uintmax_t bytes = fs::file_size(path, error);
+  return !error && bytes > 0;
+}
+
+// A folder of our own, gone with the last who reads there.
+std::shared_ptr<const fs::path> make_folder() {
+  std::string name = (fs::temp_directory_path() / "thresher-ledger-XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr) {
+    throw Error(fmt::format("cannot make a folder in {}: {}", fs::temp_directory_path().string(),
+                            std::strerror(errno)));
+  }
+  return {new fs::path(name), [](const fs::path* folder) {
+            std::error_code ignored;
+            fs::remove_all(*folder, ignored);
+            delete folder;
+          }};
+}
+
+// The file with what was not yet moved into it. Only writers keep the third file, and there is
+// none, so nothing changes while it is copied.
+ReadLedger read_copy(const fs::path& path) {
+  const std::shared_ptr<const fs::path> folder = make_folder();
+  const fs::path copy = *folder / path.filename();
+  std::error_code error;
+  fs::copy_file(path, copy, error);
+  if (!error) fs::copy_file(beside(path, "-wal"), beside(copy, "-wal"), error);
+  if (error) {
+    throw Error(fmt::format("ledger '{}': cannot be read: {}", path.string(), error.message()));
+  }
+  fs::permissions(copy, fs::perms::owner_read | fs::perms::owner_write, error);
+  fs::permissions(beside(copy, "-wal"), fs::perms::owner_read | fs::perms::owner_write, error);
+  return {folder, Database(copy, kPatience)};
+}
+
+// With a writer at work its files are there to be shared. Without one SQLite would make them, which
+// it may not here; then the file stands still, alone or with a rest beside it.
+ReadLedger open_unwritable(const fs::path& path) {
+  try {
+    Database database(path, kPatience, OpenMode::kRead);
+    database.query_integer("SELECT count(*) FROM sqlite_schema");
+    return {nullptr, std::move(database)};
+  } catch (const sqlite::Failure& failure) {
+    if (!failure.is_refusal()) throw;
+  }
+  if (access(path.c_str(), R_OK) != 0) {
+    throw Error(fmt::format("ledger '{}': it cannot be read; check the permissions of the file",
+                            path.string()));
+  }
+  if (holds_something(beside(path, "-wal"))) return read_copy(path);
+  return {nullptr, Database(path, kPatience, OpenMode::kFrozen)};
+}
+
 }  // namespace
+
+ReadLedger read_ledger_file(const fs::path& path) {
+  const fs::path folder = fs::absolute(path).parent_path();
+  if (can_write(path) && can_write(folder)) return {nullptr, open_ledger_file(path)};
+  ReadLedger ledger = open_unwritable(path);
+  check_identity(ledger.database, path);
+  return ledger;
+}
 
 Database open_ledger_file(const std::filesystem::path& path) {
   Database database(path, kPatience);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 
 #include "tank/ledger/sqlite.hpp"
@@ -11,6 +12,16 @@ namespace thresher {
 
 // Opens a ledger, or makes one where there is nothing. Writes to no file that is not a ledger.
 sqlite::Database open_ledger_file(const std::filesystem::path& path);
+
+// A ledger that only has to be read, on whatever rights there are.
+struct ReadLedger {
+  std::shared_ptr<const void> copy;  // holds the folder of a copy, where one had to be made
+  sqlite::Database database;
+};
+
+// Where file and folder can be written this is open_ledger_file: SQLite tidies up then. Where they
+// cannot, entries that a killed writer left beside the file are seen all the same.
+ReadLedger read_ledger_file(const std::filesystem::path& path);
 
 // The first table or trigger that is not as we made it; empty if all are. Without its triggers a
 // ledger is no longer append-only.

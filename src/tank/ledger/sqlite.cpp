@@ -45,9 +45,35 @@ std::string what_to_do(int code, const std::string& sqlite_says) {
 // No database is smaller, but SQLite takes a single byte of somebody's for an empty one.
 constexpr std::uintmax_t kFileBytesMin = 512;
 
+// What SQLite is asked to open: a plain name, or where only a URI can say it, that.
+std::string target_of(const fs::path& absolute, OpenMode mode) {
+  if (mode != OpenMode::kFrozen) return absolute.string();
+  std::string uri = "file:";
+  for (const char c : absolute.string()) {
+    if (c == '%' || c == '?' || c == '#') {
+      uri += fmt::format("%{:02X}", static_cast<unsigned>(c));
+    } else {
+      uri += c;
+    }
+  }
+  return uri + "?immutable=1";
+}
+
+int flags_of(OpenMode mode) {
+  if (mode == OpenMode::kWrite) {
+    return SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_EXRESCODE;
+  }
+  return SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_EXRESCODE;
+}
+
 }  // namespace
 
 bool Failure::is_busy() const { return kind_of(code_) == SQLITE_BUSY; }
+
+bool Failure::is_refusal() const {
+  const int kind = kind_of(code_);
+  return kind == SQLITE_READONLY || kind == SQLITE_PERM || kind == SQLITE_CANTOPEN;
+}
 
 bool Failure::is_damage() const {
   // Our statements are fixed: one that is refused found another schema than ours.
@@ -58,27 +84,28 @@ bool Failure::is_damage() const {
 void Database::Close::operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
 void Statement::Finalize::operator()(sqlite3_stmt* handle) const { sqlite3_finalize(handle); }
 
-Database::Database(const fs::path& path, std::chrono::milliseconds patience)
+Database::Database(const fs::path& path, std::chrono::milliseconds patience, OpenMode mode)
     : name_(path.string()) {
   // An absolute path is never one of SQLite's special names, such as ":memory:".
   const fs::path absolute = path.empty() ? path : fs::absolute(path);
-  check_place(absolute);
+  check_place(absolute, mode);
   sqlite3* handle = nullptr;
-  constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_EXRESCODE;
-  const int code = sqlite3_open_v2(absolute.c_str(), &handle, kFlags, nullptr);
+  const std::string target = target_of(absolute, mode);
+  const int code = sqlite3_open_v2(target.c_str(), &handle, flags_of(mode), nullptr);
   handle_.reset(handle);  // there is one even when opening failed
   if (code != SQLITE_OK) fail();
-  if (sqlite3_db_readonly(handle, "main") == 1) fail(SQLITE_READONLY, "");
+  const bool is_read_only = sqlite3_db_readonly(handle, "main") == 1;
+  if (mode == OpenMode::kWrite && is_read_only) fail(SQLITE_READONLY, "");
   sqlite3_busy_timeout(handle, static_cast<int>(patience.count()));
   // The file may come from anywhere: its schema gets no say in what our statements do.
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   execute("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON");
 }
 
-void Database::check_place(const fs::path& path) const {
+void Database::check_place(const fs::path& path, OpenMode mode) const {
   if (path.empty()) throw Error("ledger '': name a file");
   std::error_code error;
-  fs::create_directories(path.parent_path(), error);
+  if (mode == OpenMode::kWrite) fs::create_directories(path.parent_path(), error);
   if (error) {
     throw Error(fmt::format("ledger '{}': cannot make its folder: {}; choose another place", name_,
                             error.message()));

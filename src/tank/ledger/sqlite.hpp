@@ -21,18 +21,25 @@ class Failure : public Error {
  public:
   Failure(int code, const std::string& message) : Error(message), code_(code) {}
 
-  bool is_busy() const;    // another process holds the lock
-  bool is_damage() const;  // the file's contents are not what we wrote
+  bool is_busy() const;     // another process holds the lock
+  bool is_refusal() const;  // the rights to a file or its folder do not suffice
+  bool is_damage() const;   // the file's contents are not what we wrote
 
  private:
   int code_;
 };
 
+enum class OpenMode : std::uint8_t {
+  kWrite,   // reads and writes, and creates the file with the folders above it
+  kRead,    // for a file that is there; needs no right to write, but the files beside it
+  kFrozen,  // likewise without them, for a file that nobody changes meanwhile
+};
+
 class Database {
  public:
-  // Opens `path` for reading and writing, or creates it with the folders above it. A locked file is
-  // waited for as long as `patience`.
-  Database(const std::filesystem::path& path, std::chrono::milliseconds patience);
+  // A locked file is waited for as long as `patience`.
+  Database(const std::filesystem::path& path, std::chrono::milliseconds patience,
+           OpenMode mode = OpenMode::kWrite);
 
   // Any number of statements without results.
   void execute(const char* statements) const;
@@ -47,7 +54,7 @@ class Database {
     void operator()(sqlite3* handle) const;
   };
 
-  void check_place(const std::filesystem::path& path) const;
+  void check_place(const std::filesystem::path& path, OpenMode mode) const;
   // Throws what SQLite's last call complained about.
   [[noreturn]] void fail() const;
   [[noreturn]] void fail(int code, const char* sqlite_says) const;

@@ -12,6 +12,7 @@
 
 #include "assert.hpp"
 #include "gemm/suite.hpp"
+#include "spelling.hpp"
 #include "tank/pitch/contestant_reader.hpp"
 #include "tank/pitch/pitch.hpp"
 #include "tank/pitch/toml_reader.hpp"
@@ -132,8 +133,8 @@ class ClaimReader {
     for (const Problem& problem : suite.problems) names.push_back(problem.name);
     if (std::find(names.begin(), names.end(), key.str()) != names.end()) return;
     toml_.note(key.source().begin,
-               fmt::format("{} is no problem of suite {}; it has {}", quote_value(key.str()),
-                           suite.name, fmt::join(names, ", ")));
+               fmt::format("{} is no problem of suite {}; it has {}{}", quote_value(key.str()),
+                           suite.name, fmt::join(names, ", "), did_you_mean(key.str(), names)));
   }
 
   TomlReader& toml_;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "spelling.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher {
@@ -39,8 +40,9 @@ void TomlReader::check_keys(const toml::table& table, std::span<const std::strin
                             std::string_view owner) {
   for (const auto& [key, value] : table) {
     if (std::find(allowed.begin(), allowed.end(), key.str()) != allowed.end()) continue;
-    note(key.source().begin, fmt::format("unknown key {}; {} has {}", quote_value(key.str()), owner,
-                                         fmt::join(allowed, ", ")));
+    note(key.source().begin,
+         fmt::format("unknown key {}; {} has {}{}", quote_value(key.str()), owner,
+                     fmt::join(allowed, ", "), did_you_mean(key.str(), allowed)));
   }
 }
 
@@ -58,8 +60,8 @@ std::optional<std::string> TomlReader::read_word(const toml::table& table, std::
                                                  std::span<const std::string_view> words) {
   const std::optional<std::string> word = read_line(table, key);
   if (!word || std::find(words.begin(), words.end(), *word) != words.end()) return word;
-  note(*table.get(key),
-       fmt::format("{} = {} is none of {}", key, quote_value(*word), fmt::join(words, ", ")));
+  note(*table.get(key), fmt::format("{} = {} is none of {}{}", key, quote_value(*word),
+                                    fmt::join(words, ", "), did_you_mean(*word, words)));
   return std::nullopt;
 }
 

@@ -5,6 +5,8 @@
 
 #include <fstream>
 
+#include "referee/contestant/build.hpp"
+#include "referee/quick_match.hpp"
 #include "referee/sandbox/scratch.hpp"
 #include "thresher/error.hpp"
 
@@ -90,6 +92,33 @@ TEST(ContestantHash, NamesTheFileItCannotRead) {
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "cannot read /nowhere/k.c");
   }
+}
+
+TEST(CompilerMessages, ComeAsLinesWithTheSourcesOwnPath) {
+  const ScratchFolder folder(FolderOwner::kReferee);
+  const std::string path = (folder.path() / "k.c").string();
+  write(path, "#include \"thresher/contestant.h\"\nint broken(void) { return tile; }\n");
+  const Verdict verdict = check_contestant(
+      {.kind = ContestantKind::kLibrary, .name = "k", .source = "k.c", .folder = folder.path()},
+      testing::tiny_suite(), testing::quick_options());
+  EXPECT_EQ(verdict.check, "build");
+  EXPECT_TRUE(verdict.reason.starts_with(path + " does not compile:\n")) << verdict.reason;
+  EXPECT_NE(verdict.reason.find("\n" + path + ":2:"), std::string::npos) << verdict.reason;
+  EXPECT_EQ(verdict.reason.find('?'), std::string::npos) << "a letter was lost: " << verdict.reason;
+  EXPECT_NE(verdict.reason.find("tile"), std::string::npos) << verdict.reason;
+}
+
+TEST(CompilerMessages, NameNoFolderOfTheReferee) {
+  const referee::SourceNames names{
+      .shown = "mine/k.c",
+      .replaced = {{"/tmp/thresher-a/k.c", "mine/k.c"}, {"/tmp/thresher-a/", ""}}};
+  EXPECT_EQ(referee::compiler_lines("/tmp/thresher-a/k.c:3:1: error: \xe2\x80\x98x\xe2\x80\x99\n"
+                                    "ld: /tmp/thresher-a/cc1.o: no main, see /tmp/thresher-a/k.c\n",
+                                    names),
+            "mine/k.c:3:1: error: \xe2\x80\x98x\xe2\x80\x99\nld: cc1.o: no main, see mine/k.c");
+  std::string many;
+  for (int i = 0; i < 100; ++i) many += "error\n";
+  EXPECT_TRUE(referee::compiler_lines(many, names).ends_with("error\n..."));
 }
 
 }  // namespace

@@ -71,16 +71,16 @@ TEST_F(CompileJob, WritesTheCubin) {
 }
 
 TEST_F(CompileJob, QuotesTheCompiler) {
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   EXPECT_EQ(compile_cuda(job("tests/cheats_gpu/does_not_compile.cu", "gemm")), 1);
-  const std::string text = testing::internal::GetCapturedStderr();
+  const std::string text = ::testing::internal::GetCapturedStderr();
   EXPECT_NE(text.find("comptue_tile"), std::string::npos) << text;
 }
 
 TEST_F(CompileJob, MissesAKernelThatIsToBeLaunched) {
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   EXPECT_EQ(compile_cuda(job("examples/cuda/plain_gemm.cu", "gemv")), 1);
-  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
             "there is no kernel 'gemv' to launch; kernels are extern \"C\"\n");
 }
 

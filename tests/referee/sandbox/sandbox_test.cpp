@@ -169,7 +169,8 @@ TEST_F(Sandbox, SaysHowItEnded) {
   Child killed = start("kill -SEGV $$");
   EXPECT_TRUE(killed.wait_until_started(Clock::now() + 10s));
   EXPECT_EQ(killed.await_line(Clock::now() + 10s).heard, Heard::kEnded);
-  EXPECT_EQ(killed.describe_end(), "was ended by signal 11 (Segmentation fault)");
+  EXPECT_EQ(killed.describe_end(),
+            "was ended by signal 11 (Segmentation fault: it used memory that is not its own)");
 }
 
 TEST_F(Sandbox, SaysWhyItCannotStart) {

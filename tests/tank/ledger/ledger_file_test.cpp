@@ -3,6 +3,8 @@
 #include "tank/ledger/ledger_file.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -188,6 +190,92 @@ TEST(LedgerFile, SaysWhenItMayNotWrite) {
   fs::permissions(folder.path(), fs::perms{0777});
   EXPECT_EQ(as_nobody(fs::perms{0444}, path), "ledger '" + path.string() + "'" + advice);
   EXPECT_TRUE(Ledger(path).audit().ok);
+}
+
+// What somebody without any right to write reads: the entries, or a complaint.
+std::string read_as_nobody(const fs::path& path) {
+  return Child([&](int fd) {
+           if (getuid() == 0 && setuid(65534) != 0) _exit(1);
+           std::string text;
+           const std::string complaint = error_message([&] {
+             const Ledger ledger(path, LedgerAccess::kRead);
+             const LedgerAudit audit = ledger.audit();
+             text = fmt::format("{} entries, {}, {}", ledger.entries().size(),
+                                audit.ok ? "whole" : audit.first_fault,
+                                fmt::join(ledger.seasons(), " "));
+           });
+           write_all(fd, text.empty() ? complaint : text);
+         })
+      .output();
+}
+
+class UnwritableLedger : public ::testing::Test {
+ protected:
+  UnwritableLedger() { Ledger(path_).append("s", "k", "measured", {{"n", 1}}); }
+  ~UnwritableLedger() override { fs::permissions(folder_.path(), fs::perms{0755}); }
+
+  // Read-only for everybody but root, whom nothing stops.
+  void lock() {
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder_.path())) {
+      fs::permissions(entry.path(), fs::perms{0444});
+    }
+    fs::permissions(folder_.path(), fs::perms{0555});
+  }
+
+  const ScratchFolder folder_;
+  const fs::path path_ = folder_ / "a % ledger?.db";
+};
+
+TEST_F(UnwritableLedger, IsReadWithoutASingleNewFile) {
+  lock();
+  EXPECT_EQ(read_as_nobody(path_), "1 entries, whole, s");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator{}), 1);
+  EXPECT_EQ(read_as_nobody(folder_ / "other.db").find("ledger '"), 0u) << "and makes none";
+}
+
+TEST_F(UnwritableLedger, ShowsWhatAKilledWriterLeftBesideIt) {
+  const Child writer([&](int fd) {
+    Ledger ledger(path_);
+    ledger.append("late", "k", "measured", {{"n", 2}});
+    write_all(fd, "x");
+    ::kill(getpid(), SIGKILL);
+  });
+  EXPECT_EQ(writer.output(), "x");
+  ASSERT_TRUE(fs::exists(path_.string() + "-wal"));
+  fs::remove(path_.string() + "-shm");
+  lock();
+  EXPECT_EQ(read_as_nobody(path_), "2 entries, whole, s late");
+}
+
+TEST_F(UnwritableLedger, IsReadWhileAnotherWrites) {
+  Ledger writer(path_);
+  writer.append("now", "k", "measured", {{"n", 2}});
+  for (const char* ending : {"", "-wal", "-shm"}) {
+    fs::permissions(path_.string() + ending, fs::perms{0644});
+  }
+  fs::permissions(folder_.path(), fs::perms{0555});
+  EXPECT_EQ(read_as_nobody(path_), "2 entries, whole, s now");
+  writer.append("now", "k", "measured", {{"n", 3}});
+  EXPECT_EQ(read_as_nobody(path_), "3 entries, whole, s now");
+}
+
+TEST_F(UnwritableLedger, SaysSoWhenItCannotEvenBeRead) {
+  fs::permissions(path_, fs::perms{0000});
+  fs::permissions(folder_.path(), fs::perms{0555});
+  EXPECT_EQ(read_as_nobody(path_), "ledger '" + path_.string() +
+                                       "': it cannot be read; check the permissions of the file");
+}
+
+TEST_F(UnwritableLedger, IsNotAppendedTo) {
+  lock();
+  const std::string complaint =
+      Child([&](int fd) {
+        if (getuid() == 0 && setuid(65534) != 0) _exit(1);
+        write_all(fd, error_message([&] {
+                    Ledger(path_, LedgerAccess::kRead).append("s", "k", "measured", {{"n", 2}});
+                  }));
+      }).output();
+  EXPECT_NE(complaint.find("it cannot be written"), std::string::npos) << complaint;
 }
 
 // Appends until the place is full, makes room, goes on; returns what the full place was told.

@@ -322,7 +322,7 @@ TEST(ConstraintFile, ListsEveryFault) {
             "x.toml:3:8: kind = \"regression\" is none of hardware, rule\n"
             "x.toml:4:11: expires = \"soon\" is none of never, season ends\n"
             "x.toml:5:1: unknown key \"scop\"; a constraint has id, kind, claim, backend, family, "
-            "knobs, origin, scope, expires");
+            "knobs, origin, scope, expires; did you mean 'scope'?");
 }
 
 TEST(ConstraintFile, ChecksConditionsScopesAndIds) {

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Commands that are interrupted: what they say, what they leave, how they end.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <chrono>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "child.hpp"
+
+namespace thresher::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kInterruptedSuite = R"(
+name = "tiny"
+[[problem]]
+name = "one"
+m = [3, 0, 9]
+n = 64
+k = 128
+)";
+
+// It speaks the greeting, and then never again.
+constexpr const char* kHangs = R"(
+import sys, time
+sys.stdin.readline()
+print("hello 1", flush=True)
+time.sleep(1000)
+)";
+
+class Interrupted : public ::testing::Test {
+ protected:
+  // The binary with these arguments, its temporary files in a folder of ours.
+  pid_t start(const std::vector<std::string>& arguments) {
+    const pid_t pid = fork();
+    if (pid != 0) return pid;
+    setenv("TMPDIR", folder_.path("tmp").c_str(), 1);
+    if (chdir(folder_.path("").c_str()) != 0) _exit(99);
+    if (std::freopen("out", "w", stdout) == nullptr) _exit(99);
+    if (std::freopen("err", "w", stderr) == nullptr) _exit(99);
+    const std::string program = THRESHER_BINARY_DIR "/thresher";
+    std::vector<char*> words{const_cast<char*>(program.c_str())};
+    for (const std::string& word : arguments) words.push_back(const_cast<char*>(word.c_str()));
+    words.push_back(nullptr);
+    execv(program.c_str(), words.data());
+    _exit(99);
+  }
+
+  // Waits until the contestant hangs: only then its folder has a folder of its own.
+  bool wait_for_contestant() const {
+    for (int i = 0; i < 3000; ++i) {
+      std::error_code error;
+      std::size_t count = 0;
+      for (const auto& entry : fs::recursive_directory_iterator(folder_.path("tmp"), error)) {
+        static_cast<void>(entry);
+        ++count;
+      }
+      if (count >= 3) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        return true;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+  }
+
+  int exit_code_after(pid_t pid, int signal) {
+    EXPECT_TRUE(wait_for_contestant()) << folder_.read("err");
+    ::kill(pid, signal);
+    int status = 0;
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+
+  // Neither folders nor processes.
+  bool is_clean() const {
+    std::error_code error;
+    for (const fs::directory_entry& process : fs::directory_iterator("/proc", error)) {
+      std::ifstream file(process.path() / "cmdline");
+      const std::string line{std::istreambuf_iterator<char>(file), {}};
+      if (line.find(script_) != std::string::npos) return false;
+    }
+    return fs::is_empty(folder_.path("tmp"));
+  }
+
+  Interrupted() { fs::create_directories(folder_.path("tmp")); }
+
+  const TemporaryFolder folder_;
+  const std::string suite_ = folder_.write("tiny.toml", kInterruptedSuite);
+  const std::string script_ = folder_.write("hangs.py", kHangs);
+  const std::string pitch_ =
+      folder_.write("hangs.toml",
+                    "name = \"hangs\"\nsuite = \"tiny.toml\"\nclaim = 2\nmechanism = \"waits\"\n"
+                    "[contestant]\ncommand = [\"python3\", \"" +
+                        folder_.path("hangs.py") + "\"]\n");
+};
+
+TEST_F(Interrupted, MatchSaysSoAndLeavesNothing) {
+  fs::permissions(folder_.path(""), fs::perms{0755});
+  const pid_t pid = start({"match", "--backend", "cpu", "--suite", suite_, "--threads", "1",
+                           "--call-seconds", "600", "--", "python3", script_});
+  EXPECT_EQ(exit_code_after(pid, SIGINT), 130) << folder_.read("err");
+  EXPECT_TRUE(folder_.read("err").ends_with(
+      "thresher: interrupted; a match keeps nothing; the same command starts it anew\n"))
+      << folder_.read("err");
+  EXPECT_TRUE(is_clean());
+}
+
+TEST_F(Interrupted, SeasonSaysHowToGoOnAndGoesOn) {
+  fs::permissions(folder_.path(""), fs::perms{0755});
+  const std::vector<std::string> season = {
+      "season",   "--backend",   "cpu",      "--suite",   suite_,      "--threads", "1",
+      "--season", "interrupted", "--ledger", "ledger.db", "--seconds", "20",        pitch_};
+  const pid_t pid = start(season);
+  EXPECT_EQ(exit_code_after(pid, SIGTERM), 143) << folder_.read("err");
+  const std::string said = folder_.read("err");
+  const std::string command =
+      "thresher season --resume --season interrupted --ledger ledger.db --seconds 20 "
+      "--match-seconds 30";
+  EXPECT_NE(
+      said.find("thresher: interrupted; season 'interrupted' is kept as far as it was played, and "
+                "this goes on with it: " +
+                command + "\n"),
+      std::string::npos)
+      << said;
+  EXPECT_TRUE(is_clean());
+
+  // The command that was printed, from where it was printed, on a contestant that has been mended.
+  folder_.write("hangs.py", "raise SystemExit(3)\n");
+  std::istringstream printed(command + " --json");
+  std::vector<std::string> words{std::istream_iterator<std::string>(printed), {}};
+  words.erase(words.begin());
+  int status = 0;
+  waitpid(start(words), &status, 0);
+  ASSERT_EQ(status, 0) << folder_.read("err");
+  const nlohmann::json board = nlohmann::json::parse(folder_.read("out"));
+  EXPECT_EQ(board["season"], "interrupted");
+  EXPECT_TRUE(board["ended"]);
+}
+
+}  // namespace
+}  // namespace thresher::cli
