@@ -11,6 +11,7 @@
 #include "cli/backend_option.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
+#include "cli/pitch_shipped.hpp"
 #include "cli/progress.hpp"
 #include "cli/table.hpp"
 #include "referee/match.hpp"
@@ -207,7 +208,7 @@ Command pitch_command() {
             .range = {{0.1, 86400}}},
            json_flag(options->json)},
       .run = [options] { return run_check(*options); }};
-  return {.name = "pitch", .what = "Pitch files (docs/pitches.md)", .commands = {check}};
+  return {.name = "pitch", .what = "Pitch files (docs/pitches.md)", .commands = {check, pitch_list_command(), pitch_show_command()}};
 }
 
 }  // namespace thresher::cli

@@ -70,7 +70,7 @@ std::vector<Complaint> complaints_about_parts() {
       {with("", "speed = 3"), "1:1",
        "unknown key \"speed\"; a pitch has name, title, author, suite, backend, family, claim, "
        "claim_by_problem, mechanism, bottleneck, evidence, risk, complexity, rollback, "
-       "new_evidence, contestant"},
+       "new_evidence, needs, contestant"},
       {with("name", "name = \"two words\""), "1:8",
        "\"two words\" is not a name; 1 to 64 letters, digits, '_', '-' and '.' are allowed"},
       {with("name", "name = 7"), "1:8", "name is an integer; a string is allowed"},
@@ -82,7 +82,7 @@ std::vector<Complaint> complaints_about_parts() {
       {with("", "risk = \"none\""), "1:8", "risk = \"none\" is none of low, medium, high"},
       {with("suite", "suite = \"sedes\""), "1:9",
        "unknown suite 'sedes'; give the path of a .toml file or one of decode, dual, dual_wide, "
-       "edges, experts, seeds, small, tank, tank_gpu"},
+       "edges, experts, seeds, small, tank, tank_cpu, tank_gpu"},
       {std::string(kPitchBytesMax + 1, ' '), "1:1", "the file has more than 65536 bytes"},
       {"#" + std::string(5000, '.'), "1:1", "the file has more than 4096 dots"},
   };
