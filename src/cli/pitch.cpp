@@ -208,7 +208,9 @@ Command pitch_command() {
             .range = {{0.1, 86400}}},
            json_flag(options->json)},
       .run = [options] { return run_check(*options); }};
-  return {.name = "pitch", .what = "Pitch files (docs/pitches.md)", .commands = {check, pitch_list_command(), pitch_show_command()}};
+  return {.name = "pitch",
+          .what = "Pitch files (docs/pitches.md)",
+          .commands = {check, pitch_list_command(), pitch_show_command()}};
 }
 
 }  // namespace thresher::cli

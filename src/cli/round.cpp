@@ -13,9 +13,8 @@ namespace thresher::cli {
 namespace {
 
 bool was_judged(const SeasonRecord& record, const std::string& pitch) {
-  return std::any_of(record.rounds.begin(), record.rounds.end(), [&](const auto& round) {
-    return round.second.match_of(pitch) != nullptr;
-  });
+  return std::any_of(record.rounds.begin(), record.rounds.end(),
+                     [&](const auto& round) { return round.second.match_of(pitch) != nullptr; });
 }
 
 std::string why_not(const SeasonRecord& record, const std::string& pitch) {
@@ -24,9 +23,10 @@ std::string why_not(const SeasonRecord& record, const std::string& pitch) {
   if (record.rounds.empty() || !record.rounds.rbegin()->second.has_new_champion) {
     return "the champion does this already, or the time was over";
   }
-  return fmt::format("a round ends when a pitch is accepted; 'thresher round --season {}' plays it "
-                     "against the new champion",
-                     record.start.at("name").get<std::string>());
+  return fmt::format(
+      "a round ends when a pitch is accepted; 'thresher round --season {}' plays it "
+      "against the new champion",
+      record.start.at("name").get<std::string>());
 }
 
 // Nobody names a pitch to see it passed over in silence.
@@ -54,7 +54,8 @@ Command round_command() {
             SeasonSetup setup = make_setup(*options, ledger);
             setup.rounds_max = 1;
             setup.stays_open = true;
-            setup.rules.tries_max = static_cast<int>(std::max<std::size_t>(3, setup.pitches.size()));
+            setup.rules.tries_max =
+                static_cast<int>(std::max<std::size_t>(3, setup.pitches.size()));
             const int exit_code = play(*options, ledger, setup);
             if (!options->json) say_what_was_left(setup, read_season(ledger, setup.rules.season));
             return exit_code;

@@ -38,8 +38,8 @@ std::vector<fs::path> pitch_files(const fs::path& folder) {
     if (entry.path().extension() == ".toml") files.push_back(entry.path());
   }
   if (files.empty()) {
-    throw UsageError(fmt::format("folder '{}' has no pitches: no .toml file is in it",
-                                 folder.string()));
+    throw UsageError(
+        fmt::format("folder '{}' has no pitches: no .toml file is in it", folder.string()));
   }
   std::sort(files.begin(), files.end());
   return files;
@@ -77,6 +77,39 @@ std::vector<Pitch> playable(std::vector<Pitch> pitches) {
   }
   return pitches;
 }
+
+// A champion that fails in one match, as it may on a machine that is being misused, is no reason to
+// lose the season: that match says nothing. One that fails again and again is.
+class RefereeOfSeason {
+ public:
+  explicit RefereeOfSeason(SeasonTicker& ticker) : ticker_(ticker) {}
+
+  MatchRecord operator()(Match match) {
+    match.options.progress = [this](const std::string& step) { ticker_.step(step); };
+    try {
+      MatchRecord record = judge(match);
+      failures_ = 0;
+      return record;
+    } catch (const Error& error) {
+      if (++failures_ == kFailuresMax) throw;
+      return {.verdict = {.kind = VerdictKind::kUnclear,
+                          .check = kCheckOfChampion,
+                          .reason = error.what()},
+              .samples = match.options.earlier,
+              .earlier_heat_count = static_cast<int>(match.options.earlier.heats.size()),
+              .champion_hash = contestant_hash(match.champion),
+              .challenger_hash = contestant_hash(match.challenger),
+              .log = {error.what()}};
+    }
+  }
+
+ private:
+  static constexpr int kFailuresMax = 3;  // one after the other
+  static constexpr const char* kCheckOfChampion = "champion";
+
+  SeasonTicker& ticker_;
+  int failures_ = 0;
+};
 
 // The one that --more is about, ended or not.
 std::string last_measured_season(const Ledger& ledger) {
@@ -179,9 +212,10 @@ void go_on(const SeasonOptions& options, const SeasonRecord& record, SeasonSetup
                                  setup.rules.season, backend));
   }
   if (!options.terms.empty()) {
-    throw UsageError(fmt::format("season '{}' is judged by the terms it was started with; leave "
-                                 "--terms out",
-                                 setup.rules.season));
+    throw UsageError(
+        fmt::format("season '{}' is judged by the terms it was started with; leave "
+                    "--terms out",
+                    setup.rules.season));
   }
   setup.rules.backend = resolve_backend(backend).name;
   setup.rules.suite =
@@ -220,8 +254,8 @@ std::vector<Option> season_options(SeasonOptions& options) {
            .value = &options.seconds,
            .what = "Time for all of it",
            .range = {{1, 1e7}},
-           .default_text = fmt::format("{}, of a season that goes on what it has left",
-                                       kSeasonSeconds)},
+           .default_text =
+               fmt::format("{}, of a season that goes on what it has left", kSeasonSeconds)},
           {.name = "--match-seconds",
            .value = &options.match_seconds,
            .what = "Longest time of one match before others get theirs",
@@ -271,11 +305,7 @@ int play(const SeasonOptions& options, Ledger& ledger, const SeasonSetup& setup)
   {
     SeasonTicker ticker(setup.seconds_max);
     const SeasonTools tools{
-        .judge =
-            [&](Match match) {
-              match.options.progress = [&](const std::string& step) { ticker.step(step); };
-              return judge(match);
-            },
+        .judge = RefereeOfSeason(ticker),
         .hash = contestant_hash,
         .research =
             [&](const Contestant& champion) {

@@ -75,14 +75,15 @@ std::string accepted_text(const Outcomes& outcomes) {
   if (outcomes.titles.empty()) {
     return fmt::format("Of {} pitches that were played none was accepted.", played);
   }
-  std::string text = fmt::format("Of {} pitches that were played {} {} accepted:", played,
-                                 outcomes.titles.size(),
-                                 outcomes.titles.size() == 1 ? "was" : "were");
+  std::string text =
+      fmt::format("Of {} pitches that were played {} {} accepted:", played, outcomes.titles.size(),
+                  outcomes.titles.size() == 1 ? "was" : "were");
   for (const Won& won : outcomes.titles) {
-    text += fmt::format(" {} ({}) made the champion of its day {:.2f} times as fast ({:.2f} to "
-                        "{:.2f}){}",
-                        won.pitch, won.title, won.speedup.value, won.speedup.low, won.speedup.high,
-                        &won == &outcomes.titles.back() ? "." : ",");
+    text += fmt::format(
+        " {} ({}) made the champion of its day {:.2f} times as fast ({:.2f} to "
+        "{:.2f}){}",
+        won.pitch, won.title, won.speedup.value, won.speedup.low, won.speedup.high,
+        &won == &outcomes.titles.back() ? "." : ",");
   }
   return text;
 }
@@ -109,9 +110,10 @@ std::string gain_text(const SeasonRecord& record, const Outcomes& outcomes) {
   if (outcomes.titles.empty()) return "The champion is still where the season began.";
   double gain = 1;
   for (const Won& won : outcomes.titles) gain *= won.speedup.value;
-  return fmt::format("With {} the champion is now about {:.2f} times as fast as the variant that "
-                     "the season began with.",
-                     turned_knobs(record), gain);
+  return fmt::format(
+      "With {} the champion is now about {:.2f} times as fast as the variant that "
+      "the season began with.",
+      turned_knobs(record), gain);
 }
 
 std::string rest_text(const Outcomes& outcomes) {

@@ -53,7 +53,8 @@ void SeasonTicker::show() {
   const double seconds = std::chrono::duration<double>(now - begin_).count();
   std::string line = fmt::format("[{:.0f} of {:.0f} s] {}", seconds, seconds_max_, what_);
   if (!step_.empty()) line = fmt::format("{}: {}", line.substr(0, kLineWidth - 10), step_);
-  fmt::print(stderr, fmt::runtime(on_terminal_ ? "\r\033[K{}" : "{}\n"), line.substr(0, kLineWidth));
+  fmt::print(stderr, fmt::runtime(on_terminal_ ? "\r\033[K{}" : "{}\n"),
+             line.substr(0, kLineWidth));
   std::fflush(stderr);
 }
 

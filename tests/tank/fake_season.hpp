@@ -88,8 +88,7 @@ struct FakeMachine {
     const int more_heats = std::max(0, heats_needed(match.challenger) - heat_count);
     const double slack = more_heats > 0 ? slack_of_unclear : 0.01;
     const double ratio = speed(match.challenger) / speed(match.champion);
-    const Estimate speedup{
-        .value = ratio, .low = (1 - slack) * ratio, .high = (1 + slack) * ratio};
+    const Estimate speedup{.value = ratio, .low = (1 - slack) * ratio, .high = (1 + slack) * ratio};
     MatchEstimate estimate{.speedup = speedup,
                            .lower_bound = speedup.low,
                            .heat_count = heat_count,

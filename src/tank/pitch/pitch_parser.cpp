@@ -21,11 +21,10 @@ namespace thresher {
 namespace {
 
 constexpr std::array<std::string_view, 17> kPitchKeys = {
-    "name",       "title",      "author",       "suite",
-    "backend",    "family",     "claim",        "claim_by_problem",
-    "mechanism",  "bottleneck", "evidence",     "risk",
-    "complexity", "rollback",   "new_evidence", "needs",
-    "contestant"};
+    "name",     "title",     "author",           "suite",     "backend",
+    "family",   "claim",     "claim_by_problem", "mechanism", "bottleneck",
+    "evidence", "risk",      "complexity",       "rollback",  "new_evidence",
+    "needs",    "contestant"};
 constexpr std::array<std::string_view, 3> kBackends = {"cpu", "gpu", "gpu_sm100"};
 
 // What a pitch cannot do without, and what each of them is for.

@@ -39,8 +39,9 @@ void write(const fs::path& path, std::string_view text) {
   file.write(text.data(), static_cast<std::streamsize>(text.size()));
   file.close();
   if (!file) throw Error(fmt::format("cannot write '{}'", path.string()));
-  fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write | fs::perms::group_read |
-                            fs::perms::others_read,
+  fs::permissions(path,
+                  fs::perms::owner_read | fs::perms::owner_write | fs::perms::group_read |
+                      fs::perms::others_read,
                   error);
 }
 

@@ -19,14 +19,14 @@ struct ShippedPitch {
 // All of them, by folder and name.
 std::vector<ShippedPitch> shipped_pitches();
 
-// Writes the pitches of `folder`, and the files that pitches run, below `root`: to root/pitches/gpu,
-// for example. What is there already and says the same is left alone. Returns the pitch files. Throws
-// Error when a file cannot be written.
+// Writes the pitches of `folder`, and the files that pitches run, below `root`: to
+// root/pitches/gpu, for example. What is there already and says the same is left alone. Returns the
+// pitch files. Throws Error when a file cannot be written.
 std::vector<std::filesystem::path> write_shipped_folder(std::string_view folder,
                                                         const std::filesystem::path& root);
 
-// Writes one pitch and the files that it runs to `folder`; returns what was written, the pitch first.
-// Throws Error rather than overwrite a file that says something else.
+// Writes one pitch and the files that it runs to `folder`; returns what was written, the pitch
+// first. Throws Error rather than overwrite a file that says something else.
 std::vector<std::filesystem::path> write_shipped_pitch(const ShippedPitch& pitch,
                                                        const std::filesystem::path& folder);
 

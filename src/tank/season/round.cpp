@@ -271,8 +271,8 @@ bool RoundPlayer::play_overtime(double deadline) {
     // In overtime everybody plays for the title: there is no vote to have lost.
     const Attempt attempt = attempt_of(earlier.pitch, /*control=*/false);
     if (!can_go_on(attempt, earlier)) continue;
-    tools_.report(fmt::format("{} goes on after {} heats", earlier.pitch,
-                              earlier.samples.heats.size()));
+    tools_.report(
+        fmt::format("{} goes on after {} heats", earlier.pitch, earlier.samples.heats.size()));
     draw_consequences(attempt, append_stretch(attempt, &earlier));
     return true;
   }
@@ -294,8 +294,7 @@ void RoundPlayer::settle_overtime() {
 
 void RoundPlayer::record_verdict(const PlayedMatch& match) {
   const Verdict& verdict = match.verdict;
-  announce(tools_,
-           fmt::format("{}: {}: {}", match.pitch, to_string(verdict.kind), verdict.reason));
+  announce(tools_, fmt::format("{}: {}: {}", match.pitch, to_string(verdict.kind), verdict.reason));
   book_.append("verdict", {{"round", number_},
                            {"pitch", match.pitch},
                            {"kind", to_string(verdict.kind)},

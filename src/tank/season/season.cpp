@@ -51,9 +51,9 @@ class SeasonPlayer {
   void start() {
     check_season_name(book_.season);
     if (book_.record.has_ended && setup_.extension_seconds == 0) {
-      throw Error(fmt::format(
-          "season '{}' has ended; choose another name, or go on with --more SECONDS",
-          book_.season));
+      throw Error(
+          fmt::format("season '{}' has ended; choose another name, or go on with --more SECONDS",
+                      book_.season));
     }
     if (book_.record.has_started && setup_.extension_seconds > 0) {
       book_.append("extension", {{"seconds", setup_.extension_seconds}});
@@ -144,9 +144,10 @@ Contestant baseline(const Backend& backend) { return variant_named(backend.basel
 
 void check_season_name(const std::string& name) {
   if (name != kSeedsSeason) return;
-  throw Error(fmt::format("'{}' is the season that ships with the program, reported by others; "
-                          "give yours another name",
-                          name));
+  throw Error(
+      fmt::format("'{}' is the season that ships with the program, reported by others; "
+                  "give yours another name",
+                  name));
 }
 
 SeasonResult play_season(Ledger& ledger, const SeasonSetup& setup, const SeasonTools& tools) {

@@ -83,8 +83,8 @@ struct SeasonSetup {
   std::map<std::string, double> champion_us;  // by problem, if it was timed
   nlohmann::json environment = nlohmann::json::object();  // what else to remember of the machine
   double seconds_max = 180;
-  int rounds_max = 0;       // 0: any number
-  bool stays_open = false;  // more rounds may follow: no `end` entry
+  int rounds_max = 0;            // 0: any number
+  bool stays_open = false;       // more rounds may follow: no `end` entry
   double extension_seconds = 0;  // for a season that has ended: so much more time
   std::uint64_t seed = 0;
 };
@@ -95,8 +95,8 @@ struct SeasonResult {
 };
 
 // Starts the season or goes on with it; pitches it does not know yet enter. Throws Error when it
-// has ended and is not extended, when its name is reserved, when a pitch has the name of another, or
-// when the ledger cannot be written.
+// has ended and is not extended, when its name is reserved, when a pitch has the name of another,
+// or when the ledger cannot be written.
 SeasonResult play_season(Ledger& ledger, const SeasonSetup& setup, const SeasonTools& tools);
 
 // Throws Error for the name of the season that ships with the program: its entries are reported by

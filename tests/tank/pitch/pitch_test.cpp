@@ -231,7 +231,8 @@ bool has_row(const std::string& document, const Pitch& pitch) {
 
 TEST(Pitch, TheDocumentListsWhatIsShipped) {
   const std::string document = text_of_file(THRESHER_SOURCE_DIR "/docs/pitches.md");
-  for (const char* folder : {THRESHER_SOURCE_DIR "/pitches", THRESHER_SOURCE_DIR "/pitches/gpu"}) {
+  for (const char* folder : {THRESHER_SOURCE_DIR "/pitches", THRESHER_SOURCE_DIR "/pitches/gpu",
+                             THRESHER_SOURCE_DIR "/pitches/more"}) {
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
       if (entry.path().extension() != ".toml") continue;
       const Pitch pitch = load_pitch(entry.path());

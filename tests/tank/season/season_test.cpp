@@ -223,10 +223,8 @@ TEST(Season, ControlsAreJudgedButTakeNoTitle) {
   season.setup.votes =
       crowd({{"other_tasks", 10}, {"streaming", 3}, {"in_turn", 2}, {"deeper", 1}});
   season.machine.wrong_setting = "none";
-  season.machine.speed_of_setting = {{"tile=16x16", 1.2},
-                                     {"task=128x64", 1.2},
-                                     {"schedule=sequence", 1.2},
-                                     {"task=64x128", 0.9}};
+  season.machine.speed_of_setting = {
+      {"tile=16x16", 1.2}, {"task=128x64", 1.2}, {"schedule=sequence", 1.2}, {"task=64x128", 0.9}};
   season.play();
   const nlohmann::json controls = {"streaming", "in_turn", "deeper"};
   const nlohmann::json round = season.entries("round").at(0).data;
@@ -322,7 +320,8 @@ TEST(Season, OvertimeEndsWithTheSeasonsTime) {
   season.setup.seconds_max = 75;
   season.play();
   EXPECT_EQ(season.result.ended_by, "time");
-  EXPECT_LE(season.machine.seconds, 75 + 5) << "a stretch has no more time than the season has left";
+  EXPECT_LE(season.machine.seconds, 75 + 5)
+      << "a stretch has no more time than the season has left";
   EXPECT_EQ(season.entries("end")[0].data.at("reason"), "time");
 }
 
