@@ -7,6 +7,7 @@
 
 #include "engine/backends.hpp"
 #include "gemm/random.hpp"
+#include "referee/fault.hpp"
 #include "referee/statistics/json.hpp"
 #include "tank/pitch/constraint.hpp"
 #include "tank/season/overtime.hpp"
@@ -22,6 +23,12 @@ bool has_lost(VerdictKind kind) {
          kind == VerdictKind::kInvalid;
 }
 
+// What a measured ceiling accuses of is no property of the idea: the ceiling belongs to one machine
+// at one moment, and a constraint would outlive it.
+bool teaches(const Verdict& verdict) {
+  return has_lost(verdict.kind) && verdict.check != referee::check::kSpeedOfLight;
+}
+
 // Wrong answers and broken builds do not mend themselves when the champion changes; a mere loss
 // may.
 bool is_final(VerdictKind kind) {
@@ -30,6 +37,12 @@ bool is_final(VerdictKind kind) {
 
 // A stretch shorter than this would hardly play a heat.
 constexpr double kStretchSecondsMin = 5;
+
+// Whether the champion is part of what runs: knobs are laid over it, everything else stays what it
+// is, and what lost against one champion does not beat a faster one.
+bool is_laid_over_champion(const Pitch& pitch) {
+  return pitch.contestant.kind == ContestantKind::kVariant && pitch.contestant.variant.empty();
+}
 
 std::vector<std::string> sharks_of(const std::vector<Ballot>& ballots) {
   std::set<std::string> names;
@@ -78,6 +91,8 @@ bool RoundPlayer::is_out(const Pitch& pitch) const {
     for (const PlayedMatch& match : round.matches) {
       if (match.pitch != pitch.name) continue;
       if (is_final(match.verdict.kind)) return true;
+      if (match.verdict.kind == VerdictKind::kRejected && !is_laid_over_champion(pitch))
+        return true;
       // A control that was accepted has not had its chance at the title.
       const bool was_control_win = match.control && match.verdict.kind == VerdictKind::kAccepted;
       if (match.champion_hash == book_.record.champion_hash && !was_control_win) return true;
@@ -196,7 +211,7 @@ void RoundPlayer::draw_consequences(const Attempt& attempt, const PlayedMatch& m
   if (!match.verdict_entry) record_verdict(match);
   const bool wins_title = match.verdict.kind == VerdictKind::kAccepted && !attempt.control;
   if (wins_title && !round().has_new_champion) crown(attempt);
-  if (has_lost(match.verdict.kind)) learn(attempt, match);
+  if (teaches(match.verdict)) learn(attempt, match);
 }
 
 const PlayedMatch& RoundPlayer::play_match(const Attempt& attempt) {

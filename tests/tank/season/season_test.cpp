@@ -168,6 +168,20 @@ TEST(Season, NoPitchIsJudgedTwiceAgainstOneChampion) {
   }
 }
 
+// Knobs are laid over the new champion and may do better there; a whole variant stays what it is.
+TEST(Season, WhatStaysTheSameIsNotPlayedAgainAgainstAFasterChampion) {
+  Played season;
+  season.setup.rules.control_share = 1;
+  season.setup.pitches.push_back(
+      fake_pitch("whole", 1.2, "variant = \"cpu_portable:task=128x64\""));
+  season.play();
+  ASSERT_EQ(season.entries("champion").size(), 1u);
+  std::map<std::string, int> played;
+  for (const LedgerEntry& entry : season.entries("match")) ++played[entry.data.at("pitch")];
+  EXPECT_EQ(played["whole"], 1);
+  EXPECT_EQ(played["streaming"], 2) << "the same task, as a knob";
+}
+
 TEST(Season, AnotherSeasonRemembersTheLosses) {
   Played season;
   season.machine.speed_of_setting = {{"tile=16x16", 0.9}};
