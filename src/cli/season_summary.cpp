@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <sstream>
 #include <vector>
 
@@ -72,6 +73,7 @@ std::string named(const Outcomes& outcomes, VerdictKind kind) {
 
 std::string accepted_text(const Outcomes& outcomes) {
   const std::size_t played = outcomes.last.size();
+  if (outcomes.titles.empty() && played == 1) return "The pitch was not accepted.";
   if (outcomes.titles.empty()) {
     return fmt::format("Of {} pitches that were played none was accepted.", played);
   }
@@ -135,9 +137,9 @@ std::string next_text(const SeasonRecord& record, const std::filesystem::path& l
   const std::string where =
       ledger == kDefaultLedger ? "" : fmt::format(" --ledger {}", ledger.string());
   const DealTerms terms = record.start.at("terms").get<DealTerms>();
-  std::string text = "Next:\n";
+  std::vector<std::pair<std::string, std::string>> lines;
   const auto add = [&](const std::string& command, const std::string& what) {
-    text += fmt::format("  {:<50}  {}\n", command, what);
+    lines.emplace_back(command, what);
   };
   const bool open = !open_matches(record, terms).empty();
   if (open) {
@@ -147,6 +149,12 @@ std::string next_text(const SeasonRecord& record, const std::filesystem::path& l
   add(fmt::format("thresher report --season {}{}", season, where), "makes a page of it");
   add("thresher pitch show plain_c -o mine", "a pitch to change into your own");
   add("thresher round mine/plain_c.toml", "plays it");
+  std::size_t width = 0;
+  for (const auto& [command, what] : lines) width = std::max(width, command.size());
+  std::string text = "Next:\n";
+  for (const auto& [command, what] : lines) {
+    text += fmt::format("  {:<{}}  {}\n", command, width, what);
+  }
   return text;
 }
 

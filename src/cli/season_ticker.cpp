@@ -13,6 +13,14 @@ namespace {
 constexpr std::size_t kLineWidth = 99;
 constexpr auto kQuiet = std::chrono::seconds(10);  // between two lines where there is no terminal
 
+// What a match ends with is announced as its verdict.
+bool is_verdict(const std::string& step) {
+  for (const char* kind : {"accepted (", "rejected (", "wrong (", "invalid (", "unclear ("}) {
+    if (step.starts_with(kind)) return true;
+  }
+  return false;
+}
+
 // "heat 3: packing took ..." is for the log: here its number is enough.
 std::string without_details(const std::string& step) { return step.substr(0, step.find(':')); }
 
@@ -33,7 +41,7 @@ void SeasonTicker::begin(const std::string& what) {
 
 void SeasonTicker::step(const std::string& step) {
   if (step.starts_with("heat ")) step_ = without_details(step);
-  show();
+  if (!is_verdict(step)) show();
 }
 
 void SeasonTicker::announce(const std::string& what) {

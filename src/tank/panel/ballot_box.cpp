@@ -66,7 +66,6 @@ std::optional<Verdict> BallotBox::pilot(const Contestant& contestant) {
   const std::string pair = book_.record.champion_hash + tools_.hash(contestant);
   if (const auto known = pilots_.find(pair); known != pilots_.end()) return known->second;
   if (pilot_seconds_ >= rules_.pilot_seconds_max) return std::nullopt;
-  tools_.report(fmt::format("pilot of {}", contestant.name));
   const MatchRecord played = tools_.judge({.champion = book_.record.champion,
                                            .challenger = contestant,
                                            .suite = rules_.suite,

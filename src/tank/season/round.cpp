@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/backends.hpp"
 #include "gemm/random.hpp"
@@ -35,8 +36,13 @@ bool is_final(VerdictKind kind) {
   return kind == VerdictKind::kWrong || kind == VerdictKind::kInvalid;
 }
 
-// A stretch shorter than this would hardly play a heat.
+// A stretch shorter than this would hardly play a heat; one that played none at all was far too
+// short for this machine.
 constexpr double kStretchSecondsMin = 5;
+constexpr double kLongerWithoutHeats = 3;
+
+// As people write it in a verdict.
+double tenths(double seconds) { return std::floor(10 * seconds) / 10; }
 
 // Whether the champion is part of what runs: knobs are laid over it, everything else stays what it
 // is, and what lost against one champion does not beat a faster one.
@@ -216,16 +222,19 @@ void RoundPlayer::draw_consequences(const Attempt& attempt, const PlayedMatch& m
 
 const PlayedMatch& RoundPlayer::play_match(const Attempt& attempt) {
   if (const PlayedMatch* played = round().match_of(attempt.pitch.name)) return *played;
-  tools_.report(fmt::format("{} {} against {}", attempt.control ? "control" : "match",
-                            attempt.pitch.name, round().champion.name));
+  tools_.report(fmt::format("{} {}", attempt.control ? "control" : "match", attempt.pitch.name));
   return append_stretch(attempt, nullptr);
 }
 
 // A stretch has no more time than the season has left.
 MatchOptions RoundPlayer::match_options(const PlayedMatch* earlier) const {
   MatchOptions options = rules_.match;
-  const double seconds_left = std::max(kStretchSecondsMin, deadline_ - tools_.seconds_now());
-  options.seconds_max = std::min(options.seconds_max, seconds_left);
+  if (earlier != nullptr && earlier->samples.heats.empty()) {
+    options.seconds_max *= kLongerWithoutHeats;
+  }
+  const double seconds_left = deadline_ - tools_.seconds_now();
+  options.seconds_max =
+      tenths(std::min(options.seconds_max, std::max(kStretchSecondsMin, seconds_left)));
   if (earlier == nullptr) return options;
   options.earlier = earlier->samples;
   options.analysis.heats_more = static_cast<int>(earlier->samples.heats.size());
