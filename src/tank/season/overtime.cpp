@@ -12,7 +12,6 @@ namespace {
 // Of a match that was stopped before anything could be said, or says that heats do not help.
 constexpr int kHeatsOfTheUnknown = 8;
 constexpr int kHeatsOfTheHopeless = 100;
-constexpr double kReach = 4;
 
 bool has_a_chance(const PlayedMatch& match, const DealTerms& terms) {
   if (match.verdict.kind != VerdictKind::kUnclear) return false;
@@ -43,10 +42,6 @@ std::vector<OpenMatch> open_matches(const SeasonRecord& record, const DealTerms&
     return std::tie(a.seconds_needed, a.match->entry) < std::tie(b.seconds_needed, b.match->entry);
   });
   return open;
-}
-
-bool is_within_reach(const OpenMatch& open, double seconds_left) {
-  return open.seconds_needed <= kReach * seconds_left;
 }
 
 }  // namespace thresher

@@ -19,8 +19,4 @@ struct OpenMatch {
 // what was asked, and the controls have not contradicted. What will be decided soonest comes first.
 std::vector<OpenMatch> open_matches(const SeasonRecord& record, const DealTerms& terms);
 
-// Whether so many seconds may bring a decision. How many heats a match needs is guessed from few of
-// them, so that it is given up only when it needs several times what there is.
-bool is_within_reach(const OpenMatch& open, double seconds_left);
-
 }  // namespace thresher

@@ -286,10 +286,8 @@ bool RoundPlayer::can_go_on(const Attempt& attempt, const PlayedMatch& match) {
 
 bool RoundPlayer::play_overtime(double deadline) {
   deadline_ = deadline;
-  const double seconds_left = deadline - tools_.seconds_now();
-  if (seconds_left <= 0) return false;
+  if (tools_.seconds_now() >= deadline) return false;
   for (const OpenMatch& open : open_matches(book_.record, rules_.terms)) {
-    if (!is_within_reach(open, seconds_left)) continue;
     number_ = open.round;
     const PlayedMatch earlier = *open.match;  // the record moves while it is played
     // In overtime everybody plays for the title: there is no vote to have lost.

@@ -112,7 +112,7 @@ class SeasonPlayer {
     return !rounds.empty() && rounds.rbegin()->second.is_finished;
   }
 
-  // What is open now would need several times the time that is left.
+  // What is open now cannot go on here: the program has changed since.
   std::string end_reason(bool may_vote) const {
     if (!open_matches(book_.record, setup_.rules.terms).empty()) return "time";
     return may_vote ? "pitches" : "rounds";

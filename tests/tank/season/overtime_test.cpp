@@ -65,10 +65,5 @@ TEST(Overtime, ARoundThatIsBeingPlayedIsNotOver) {
   EXPECT_TRUE(names(record).empty());
 }
 
-TEST(Overtime, IsGivenUpOnlyWhenItNeedsSeveralTimesWhatThereIs) {
-  EXPECT_TRUE(is_within_reach({.seconds_needed = 39}, 10));
-  EXPECT_FALSE(is_within_reach({.seconds_needed = 41}, 10));
-}
-
 }  // namespace
 }  // namespace thresher
