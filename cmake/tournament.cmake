@@ -8,6 +8,11 @@ target_link_libraries(thresher_tools PRIVATE ${THRESHER_SQLITE})
 
 file(GLOB constraint_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/constraints/*.toml)
 thresher_embed(thresher_tools kConstraintFiles FILES ${constraint_files})
+file(GLOB_RECURSE pitch_files CONFIGURE_DEPENDS
+     ${PROJECT_SOURCE_DIR}/pitches/*.toml ${PROJECT_SOURCE_DIR}/pitches/*.py
+     ${PROJECT_SOURCE_DIR}/pitches/*.c ${PROJECT_SOURCE_DIR}/pitches/*.cpp
+     ${PROJECT_SOURCE_DIR}/pitches/*.cu)
+thresher_embed(thresher_tools kPitchFiles BASE ${PROJECT_SOURCE_DIR}/pitches FILES ${pitch_files})
 file(GLOB season_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/seasons/*.toml)
 thresher_embed(thresher_tools kSeasonFiles FILES ${season_files})
 # What every page of `thresher report` carries.

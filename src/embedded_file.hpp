@@ -20,6 +20,7 @@ using EmbeddedFiles = std::span<const EmbeddedFile>;
 
 extern const EmbeddedFiles kSuiteFiles;         // suites/*.toml
 extern const EmbeddedFiles kConstraintFiles;    // constraints/*.toml
+extern const EmbeddedFiles kPitchFiles;         // pitches/ and below, with what they run
 extern const EmbeddedFiles kSeasonFiles;        // seasons/*.toml
 extern const EmbeddedFiles kPageFiles;          // the style of a report
 extern const EmbeddedFiles kContestantHeaders;  // as contestants include them

@@ -18,6 +18,7 @@
 #include "cli/progress.hpp"
 #include "cli/selection.hpp"
 #include "referee/contestant/program.hpp"
+#include "cli/terms_option.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -111,32 +112,6 @@ Contestant challenger_from(const MatchArguments& arguments, const Backend& backe
   return command;
 }
 
-bool is_number(const std::string& text, double& number) {
-  char* end = nullptr;
-  number = std::strtod(text.c_str(), &end);
-  return !text.empty() && *end == '\0';
-}
-
-// "speedup=1.02", "regression=0.05" and so on.
-DealTerms terms_from(const std::vector<std::string>& assignments) {
-  DealTerms terms;
-  const std::map<std::string, double*> known = {{"speedup", &terms.speedup_min},
-                                                {"regression", &terms.regression_max},
-                                                {"spread", &terms.spread_max},
-                                                {"confidence", &terms.confidence}};
-  for (const std::string& assignment : assignments) {
-    const std::size_t equals = std::min(assignment.find('='), assignment.size());
-    const auto found = known.find(assignment.substr(0, equals));
-    const std::string number = assignment.substr(std::min(equals + 1, assignment.size()));
-    if (found == known.end() || !is_number(number, *found->second)) {
-      throw UsageError(
-          fmt::format("deal term '{}' is not speedup, regression, spread or confidence = a number",
-                      assignment));
-    }
-  }
-  return terms;
-}
-
 int run_match(const MatchArguments& arguments) {
   const Interruption interruption("a match keeps nothing; the same command starts it anew");
   const Backend& backend = backend_from(arguments);
@@ -179,10 +154,7 @@ Command match_command() {
                    .value = &arguments->suite,
                    .what = "Suite name or .toml file",
                    .required = true},
-                  {.name = "--terms",
-                   .value = &arguments->terms,
-                   .what = "Deal terms: speedup=1.01 regression=0.03 spread=0.05 confidence=0.95",
-                   .type_text = "NAME=VALUE ..."},
+                  terms_option(arguments->terms),
                   {.name = "--seconds",
                    .value = &options.seconds_max,
                    .what = "Longest time the match may take",

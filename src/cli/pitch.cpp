@@ -14,6 +14,7 @@
 #include "cli/commands.hpp"
 #include "cli/interruption.hpp"
 #include "cli/memory_check.hpp"
+#include "cli/pitch_shipped.hpp"
 #include "cli/progress.hpp"
 #include "cli/table.hpp"
 #include "referee/contestant/program.hpp"
@@ -243,7 +244,9 @@ Command pitch_command() {
                    .range = {{0.1, 86400}}},
                   json_flag(options->json)},
       .run = [options] { return run_check(*options); }};
-  return {.name = "pitch", .what = "Pitch files (docs/pitches.md)", .commands = {check}};
+  return {.name = "pitch",
+          .what = "Pitch files (docs/pitches.md)",
+          .commands = {check, pitch_list_command(), pitch_show_command()}};
 }
 
 }  // namespace thresher::cli

@@ -11,22 +11,26 @@ namespace thresher::cli {
 namespace {
 
 constexpr auto kRedrawInterval = std::chrono::milliseconds(100);
+constexpr Progress::Clock::duration kQuiet = std::chrono::seconds(10);  // without a terminal
 
 }  // namespace
 
 Progress::Progress(std::int64_t step_count, Clock::duration silence)
-    : shown_(is_terminal(stderr)), step_count_(step_count), next_draw_(Clock::now() + silence) {}
+    : on_terminal_(is_terminal(stderr)),
+      step_count_(step_count),
+      next_draw_(Clock::now() + (on_terminal_ ? silence : kQuiet)) {}
 
 void Progress::begin_step(std::string_view what) {
   ++step_index_;
   const Clock::time_point now = Clock::now();
-  if (!shown_ || now < next_draw_) return;
-  next_draw_ = now + kRedrawInterval;
-  drawn_ = true;
+  if (now < next_draw_) return;
+  next_draw_ = now + (on_terminal_ ? Clock::duration(kRedrawInterval) : kQuiet);
+  drawn_ = on_terminal_;
   // A line that reached the edge would not be taken back by the next one.
   const std::string line =
       fmt::format("[{}/{}] {}", step_index_, step_count_, what.substr(0, what.find('\n')));
-  fmt::print(stderr, "\r\033[K{}", line.substr(0, terminal_width(stderr) - 1));
+  fmt::print(stderr, fmt::runtime(on_terminal_ ? "\r\033[K{}" : "{}\n"),
+             line.substr(0, terminal_width(stderr) - 1));
   std::fflush(stderr);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line on stderr that says how far a long command is. Only on a terminal, and gone at the end.
+// How far a long command is, on stderr: on a terminal one line that is gone at the end, elsewhere a
+// line every ten seconds.
 #pragma once
 
 #include <chrono>
@@ -26,7 +27,7 @@ class Progress {
   void clear();
 
  private:
-  const bool shown_;
+  const bool on_terminal_;
   const std::int64_t step_count_;
   std::int64_t step_index_ = 0;
   Clock::time_point next_draw_;

@@ -1,12 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 // thresher round: one round with the pitches named. The season stays open: with --season NAME the
 // next round goes on with its champion, its sharks and its memory.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <memory>
 
 #include "cli/commands.hpp"
 #include "cli/season_command.hpp"
 
 namespace thresher::cli {
+namespace {
+
+bool was_judged(const SeasonRecord& record, const std::string& pitch) {
+  return std::any_of(record.rounds.begin(), record.rounds.end(),
+                     [&](const auto& round) { return round.second.match_of(pitch) != nullptr; });
+}
+
+std::string why_not(const SeasonRecord& record, const std::string& pitch) {
+  const auto veto = record.vetoes.find(pitch);
+  if (veto != record.vetoes.end()) return fmt::format("vetoed by '{}'", veto->second);
+  if (record.rounds.empty() || !record.rounds.rbegin()->second.has_new_champion) {
+    return "the champion does this already, or the time was over";
+  }
+  return fmt::format(
+      "a round ends when a pitch is accepted; 'thresher round --season {}' plays it "
+      "against the new champion",
+      record.start.at("name").get<std::string>());
+}
+
+// Nobody names a pitch to see it passed over in silence.
+void say_what_was_left(const SeasonSetup& setup, const SeasonRecord& record) {
+  for (const Pitch& pitch : setup.pitches) {
+    if (was_judged(record, pitch.name)) continue;
+    fmt::print("not played: {}: {}\n", pitch.name, why_not(record, pitch.name));
+  }
+}
+
+}  // namespace
 
 Command round_command() {
   const auto options = std::make_shared<SeasonOptions>();
@@ -23,7 +54,11 @@ Command round_command() {
             SeasonSetup setup = make_setup(*options, ledger);
             setup.rounds_max = 1;
             setup.stays_open = true;
-            return play(*options, ledger, setup);
+            setup.rules.tries_max =
+                static_cast<int>(std::max<std::size_t>(3, setup.pitches.size()));
+            const int exit_code = play(*options, ledger, setup);
+            if (!options->json) say_what_was_left(setup, read_season(ledger, setup.rules.season));
+            return exit_code;
           }};
 }
 

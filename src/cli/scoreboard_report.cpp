@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "cli/table.hpp"
@@ -44,6 +45,18 @@ void print_rows(const Scoreboard& board) {
                    claim_text(row.claimed), panel, measured_text(row.measured),
                    Cell(row.verdict, tone_of(row.verdict))});
   }
+  print(table);
+}
+
+// Why, for every row: a verdict that does not say so is an opinion.
+void print_reasons(const Scoreboard& board) {
+  Table table({{""}, {""}});
+  for (const ScoreboardRow& row : board.rows) {
+    if (row.reason.empty()) continue;
+    table.add_row({fmt::format("  {} {}", row.round, row.pitch),
+                   Cell(fmt::format("{}: {}", row.verdict, row.reason), tone_of(row.verdict))});
+  }
+  fmt::print("\nWhy\n");
   print(table);
 }
 
@@ -101,6 +114,10 @@ void print_scoreboard(const Scoreboard& board) {
              board.device.empty() ? "" : fmt::format(", on {}", board.device),
              board.reported ? " (reported by others, not measured here)" : "");
   print_rows(board);
+  const bool has_reasons =
+      std::any_of(board.rows.begin(), board.rows.end(),
+                  [](const ScoreboardRow& row) { return !row.reason.empty(); });
+  if (has_reasons) print_reasons(board);
   if (!board.champion.empty()) fmt::print("\nChampion: {}\n", board.champion);
   if (board.veto_count > 0) {
     fmt::print(

@@ -17,68 +17,41 @@
 #include "cli/machine.hpp"
 #include "cli/memory_check.hpp"
 #include "cli/presence.hpp"
+#include "cli/pitch_needs.hpp"
 #include "cli/scoreboard_report.hpp"
 #include "cli/season_start.hpp"
+#include "cli/season_summary.hpp"
+#include "cli/season_ticker.hpp"
 #include "cli/selection.hpp"
-#include "cli/terminal.hpp"
+#include "cli/terms_option.hpp"
 #include "cpu/features.hpp"
 #include "referee/statistics/json.hpp"
+#include "tank/pitch/shipped_pitches.hpp"
 
 namespace thresher::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kPilotShare = 0.25;  // of a season's time
-constexpr std::size_t kEventWidth = 99;
-// What a season is played on when nobody says: milliseconds each on two cores, or what a GPU is
-// for.
-
-// One line on stderr that changes on a terminal; elsewhere a line now and then.
-class Ticker {
- public:
-  void show(const std::string& what) {
-    const auto now = std::chrono::steady_clock::now();
-    if (!on_terminal_ && now < next_) return;
-    next_ = now + std::chrono::seconds(2);
-    const std::string line = what.substr(0, kEventWidth);
-    fmt::print(stderr, fmt::runtime(on_terminal_ ? "\r\033[K{}" : "{}\n"), line);
-    std::fflush(stderr);
-  }
-  ~Ticker() {
-    if (on_terminal_) fmt::print(stderr, "\r\033[K");
-  }
-
- private:
-  const bool on_terminal_ = is_terminal(stderr);
-  std::chrono::steady_clock::time_point next_;
-};
+constexpr double kPilotShare = 0.2;  // of a season's time
 
 std::vector<fs::path> pitch_files(const fs::path& folder) {
   std::vector<fs::path> files;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (entry.path().extension() == ".toml") files.push_back(entry.path());
+  }
+  if (files.empty()) {
+    throw UsageError(
+        fmt::format("folder '{}' has no pitches: no .toml file is in it", folder.string()));
   }
   std::sort(files.begin(), files.end());
   return files;
 }
 
-// The pitches that ship with the project lie in its checkout: here, or above the binary.
-std::vector<fs::path> shipped_pitches(const Backend& backend) {
-  const fs::path folder = backend.pitch_folder;
-  std::error_code error;
-  std::vector<fs::path> places{fs::current_path(error)};
-  for (fs::path place = fs::read_symlink("/proc/self/exe", error).parent_path();
-       place.has_relative_path(); place = place.parent_path()) {
-    places.push_back(place);
-  }
-  for (const fs::path& place : places) {
-    std::vector<fs::path> files = pitch_files(place / folder);
-    if (!files.empty()) return files;
-  }
-  throw UsageError(fmt::format("there is no folder '{}' here; name pitch files or their folder",
-                               folder.string()));
+// The pitches that ship with the program are in it. They and what they run are written beside the
+// ledger, where a season that goes on later finds them again.
+std::vector<fs::path> shipped_files(const Backend& backend, const fs::path& ledger) {
+  return write_shipped_folder(backend.pitch_folder, fs::absolute(ledger).parent_path());
 }
 
 std::vector<Pitch> load_pitches(const std::vector<fs::path>& arguments) {
@@ -93,6 +66,63 @@ std::vector<Pitch> load_pitches(const std::vector<fs::path>& arguments) {
   return pitches;
 }
 
+// What this machine cannot play is said in a line and left out: it is nobody's verdict.
+std::vector<Pitch> playable(std::vector<Pitch> pitches) {
+  const bool had_any = !pitches.empty();
+  std::erase_if(pitches, [](const Pitch& pitch) {
+    const std::string missing = missing_need(pitch);
+    if (missing.empty()) return false;
+    fmt::print(stderr, "not played here: {}: {}\n", pitch.name, missing);
+    return true;
+  });
+  if (had_any && pitches.empty()) {
+    throw UsageError("none of the pitches can be played on this machine");
+  }
+  return pitches;
+}
+
+// A champion that fails in one match, as it may on a machine that is being misused, is no reason to
+// lose the season: that match says nothing. One that fails again and again is.
+class RefereeOfSeason {
+ public:
+  explicit RefereeOfSeason(SeasonTicker& ticker) : ticker_(ticker) {}
+
+  MatchRecord operator()(Match match) {
+    match.options.progress = [this](const std::string& step) { ticker_.step(step); };
+    try {
+      MatchRecord record = judge(match);
+      failures_ = 0;
+      return record;
+    } catch (const Error& error) {
+      if (++failures_ == kFailuresMax) throw;
+      return {.verdict = {.kind = VerdictKind::kUnclear,
+                          .check = kCheckOfChampion,
+                          .reason = error.what()},
+              .samples = match.options.earlier,
+              .earlier_heat_count = static_cast<int>(match.options.earlier.heats.size()),
+              .champion_hash = contestant_hash(match.champion),
+              .challenger_hash = contestant_hash(match.challenger),
+              .log = {error.what()}};
+    }
+  }
+
+ private:
+  static constexpr int kFailuresMax = 3;  // one after the other
+  static constexpr const char* kCheckOfChampion = "champion";
+
+  SeasonTicker& ticker_;
+  int failures_ = 0;
+};
+
+// The one that --more is about, ended or not.
+std::string last_measured_season(const Ledger& ledger) {
+  std::string last;
+  for (const LedgerEntry& entry : ledger.entries({}, "season")) {
+    if (entry.source == "measured") last = entry.season;
+  }
+  return last;
+}
+
 // "2026-04-01-a", then b, c ...
 std::string new_name(const Ledger& ledger) {
   const std::vector<std::string> taken = ledger.seasons();
@@ -105,7 +135,15 @@ std::string new_name(const Ledger& ledger) {
 }
 
 std::string season_name(const SeasonOptions& options, const Ledger& ledger) {
-  if (!options.season.empty()) return options.season;
+  if (!options.season.empty()) {
+    check_season_name(options.season);
+    return options.season;
+  }
+  if (options.more_seconds > 0) {
+    const std::string last = last_measured_season(ledger);
+    if (last.empty()) throw UsageError("no season has been played yet that could be given more");
+    return last;
+  }
   if (!options.resume) return new_name(ledger);
   const std::string open = unfinished_season(ledger);
   if (open.empty()) throw UsageError("no season is unfinished; start one without --resume");
@@ -113,17 +151,17 @@ std::string season_name(const SeasonOptions& options, const Ledger& ledger) {
 }
 
 // A short season on two cores has time for short matches only; the verdict may be "unclear" then.
-void set_matches(SeasonRules& rules, const SeasonOptions& options) {
+void set_matches(SeasonRules& rules, const SeasonOptions& options, double seconds) {
   rules.match.seconds_max = options.match_seconds;
   rules.match.gpu = gpu_engine_options();
   rules.match.blocks_per_problem = 2;
-  rules.match.analysis = {.heats_min = 4, .heats_max = 12};
+  rules.match.analysis = {.heats_min = 4, .heats_max = 16};
   rules.pilot = rules.match;
   rules.pilot.seconds_max =
       std::min(backend_named(rules.backend).pilot_seconds, options.match_seconds);
   rules.pilot.blocks_per_problem = 1;
   rules.pilot.analysis = {.heats_min = 2, .heats_max = 2};
-  rules.pilot_seconds_max = kPilotShare * options.seconds;
+  rules.pilot_seconds_max = kPilotShare * seconds;
 }
 
 // What the season is about says where it is played: the pitches that were named, if they agree, or
@@ -160,6 +198,7 @@ void start_here(const SeasonOptions& options, SeasonSetup& setup) {
   rules.suite = load_named_suite(suite);
   check_match_fits(rules.suite);
   rules.rubric = rubric_by_name(options.rubric);
+  rules.terms = terms_from(options.terms);
   rules.match.thread_count =
       options.thread_count > 0 ? options.thread_count : cpu::usable_core_count();
   setup.champion = starting_champion(options, backend);
@@ -175,6 +214,12 @@ void go_on(const SeasonOptions& options, const SeasonRecord& record, SeasonSetup
   if (!options.backend.empty() && options.backend != backend) {
     throw UsageError(fmt::format("season '{}' is played on backend {}; leave --backend out",
                                  setup.rules.season, backend));
+  }
+  if (!options.terms.empty()) {
+    throw UsageError(
+        fmt::format("season '{}' is judged by the terms it was started with; leave "
+                    "--terms out",
+                    setup.rules.season));
   }
   setup.rules.backend = resolve_backend(backend).name;
   setup.rules.suite =
@@ -208,13 +253,16 @@ std::vector<Option> season_options(SeasonOptions& options) {
            .value = &options.champion,
            .what = "The variant that holds the title at first",
            .default_text = "a baseline without any of the ideas"},
+          terms_option(options.terms),
           {.name = "--seconds",
            .value = &options.seconds,
            .what = "Time for all of it",
-           .range = {{1, 1e7}}},
+           .range = {{1, 1e7}},
+           .default_text =
+               fmt::format("{}, of a season that goes on what it has left", kSeasonSeconds)},
           {.name = "--match-seconds",
            .value = &options.match_seconds,
-           .what = "Longest time of one match",
+           .what = "Longest time of one match before others get theirs",
            .range = {{1, 86400}}},
           contestant_threads_option(options.thread_count),
           {.name = "--seed",
@@ -228,12 +276,12 @@ std::vector<Option> season_options(SeasonOptions& options) {
 SeasonSetup make_setup(const SeasonOptions& options, const Ledger& ledger) {
   SeasonSetup setup;
   setup.rules.season = season_name(options, ledger);
-  setup.pitches = load_pitches(options.pitches);
+  setup.pitches = playable(load_pitches(options.pitches));
   const SeasonRecord record = read_season(ledger, setup.rules.season);
   if (record.has_started) {
     go_on(options, record, setup);
   } else {
-    if (options.resume) {
+    if (options.resume || options.more_seconds > 0) {
       throw UsageError(fmt::format("there is no season '{}' to go on with", options.season));
     }
     start_here(options, setup);
@@ -241,15 +289,18 @@ SeasonSetup make_setup(const SeasonOptions& options, const Ledger& ledger) {
   const Backend& backend = backend_named(setup.rules.backend);
   setup.rules.device = backend.device_name();
   if (record.pitches.empty() && options.pitches.empty()) {
-    setup.pitches = load_pitches(shipped_pitches(backend));
+    setup.pitches = playable(load_pitches(shipped_files(backend, options.ledger)));
   }
   for (const fs::path& file : options.votes) {
     for (Ballot& ballot : load_votes(file, setup.rules.rubric)) {
       setup.votes.push_back(std::move(ballot));
     }
   }
-  set_matches(setup.rules, options);
-  setup.seconds_max = options.seconds;
+  setup.extension_seconds = options.more_seconds;
+  setup.seconds_max = options.more_seconds > 0 ? options.more_seconds
+                      : options.seconds > 0    ? options.seconds
+                                               : record.seconds_max.value_or(kSeasonSeconds);
+  set_matches(setup.rules, options, setup.seconds_max);
   return setup;
 }
 
@@ -271,9 +322,9 @@ int play(const SeasonOptions& options, Ledger& ledger, const SeasonSetup& setup)
   const Presence presence(setup.stays_open ? "round" : "season");
   const auto begin = std::chrono::steady_clock::now();
   {
-    Ticker ticker;
+    SeasonTicker ticker(setup.seconds_max);
     const SeasonTools tools{
-        .judge = judge,
+        .judge = RefereeOfSeason(ticker),
         .hash = contestant_hash,
         .research =
             [&](const Contestant& champion) {
@@ -285,17 +336,18 @@ int play(const SeasonOptions& options, Ledger& ledger, const SeasonSetup& setup)
               return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
                   .count();
             },
-        .report = [&](const std::string& what) { ticker.show(what); }};
+        .report = [&](const std::string& what) { ticker.begin(what); },
+        .announce = [&](const std::string& what) { ticker.announce(what); }};
     play_season(ledger, setup, tools);
   }
   const Scoreboard board = scoreboard(ledger, setup.rules.season);
   if (options.json) {
     fmt::print("{}\n", to_ordered_json(board).dump());
-    return kExitOk;
+  } else {
+    print_scoreboard(board);
+    fmt::print("\n{}", season_summary(read_season(ledger, board.season), options.ledger));
   }
-  print_scoreboard(board);
-  fmt::print("\n'thresher report --season {}' makes a page of it.\n", board.season);
-  return kExitOk;
+  return board.rows.empty() ? kExitFailure : kExitOk;
 }
 
 }  // namespace thresher::cli

@@ -13,6 +13,8 @@
 
 namespace thresher::cli {
 
+inline constexpr double kSeasonSeconds = 180;
+
 struct SeasonOptions {
   std::vector<std::filesystem::path> pitches;
   std::vector<std::filesystem::path> votes;
@@ -21,8 +23,10 @@ struct SeasonOptions {
   std::string season;   // empty: a new name
   std::string rubric = kDefaultRubric;
   std::string champion;  // empty: the baseline
-  double seconds = 180;
-  double match_seconds = 30;
+  std::vector<std::string> terms;
+  double seconds = 0;  // 0: kSeasonSeconds, or what the season was started with
+  double more_seconds = 0;
+  double match_seconds = 20;
   int thread_count = 0;
   std::uint64_t seed = 0;
   std::filesystem::path ledger = kDefaultLedger;

@@ -72,7 +72,7 @@ const Backend& cpu_backend() {
       .name = "cpu",
       .variant_prefix = "cpu_",
       .title = "CPU",
-      .season_suite = "tank",
+      .season_suite = "tank_cpu",
       .pitch_folder = "pitches",
       .pilot_seconds = 4,
       .named_variants = names_of_variants,

@@ -2,6 +2,7 @@
 // thresher pitch and thresher constraints: what they print, and their exit codes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -40,6 +41,32 @@ TEST_F(PitchCommand, PrintsACompletePitch) {
                              "  claims   2.00x, from 1.00x to 4.00x on suite small, backend cpu\n"
                              "  runs     the champion's variant with tile = 8x16\n"
                              "  because  two lines\n");
+}
+
+TEST_F(PitchCommand, ListsAndWritesTheBuiltInOnes) {
+  const json listed = json::parse(run_here({"pitch", "list", "--json"}).out);
+  const auto has = [&](const char* name, const char* season) {
+    return std::any_of(listed["pitches"].begin(), listed["pitches"].end(), [&](const json& one) {
+      return one["name"] == name && one["season_of"] == season;
+    });
+  };
+  EXPECT_TRUE(has("plain_c", "cpu"));
+  EXPECT_TRUE(has("split_k", "gpu"));
+  EXPECT_TRUE(has("graph", ""));
+
+  const Outcome shown = run_here({"pitch", "show", "pipeline_stages"});
+  EXPECT_NE(shown.out.find("knobs = {stages = 8}"), std::string::npos) << shown.out;
+  const Outcome on_gpu = run_here({"pitch", "show", "pipeline_stages", "--backend", "gpu"});
+  EXPECT_NE(on_gpu.out.find("backend = \"gpu\""), std::string::npos) << on_gpu.out;
+  const Outcome written = run_here({"pitch", "show", "plain_c", "-o", (folder_ / "mine").string()});
+  EXPECT_EQ(written.exit_code, kExitOk) << written.err;
+  EXPECT_EQ(run_here({"pitch", "check", (folder_ / "mine/plain_c.toml").string()}).exit_code,
+            kExitOk);
+  const Outcome unknown = run_here({"pitch", "show", "plian_c"});
+  EXPECT_EQ(unknown.exit_code, kExitUsage);
+  EXPECT_NE(unknown.err.find("there is no built-in pitch 'plian_c'; there are balanced_schedule,"),
+            std::string::npos)
+      << unknown.err;
 }
 
 TEST_F(PitchCommand, ListsWhatIsMissing) {

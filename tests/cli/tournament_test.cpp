@@ -69,6 +69,99 @@ TEST_F(Tournament, ASeasonIsPlayedRecordedAndShown) {
   EXPECT_EQ(run_thresher({"ledger", "verify", "--ledger", ledger_}).exit_code, kExitOk);
 }
 
+// The reason for a verdict is on the terminal, while it is played and afterwards.
+TEST_F(Tournament, EveryVerdictSaysWhy) {
+  const Outcome round = run_thresher({"round", "--backend", "cpu", "--suite", suite_, "--threads",
+                                      "1", "--seconds", "2", "--ledger", ledger_, pitch_});
+  ASSERT_EQ(round.exit_code, kExitOk) << round.err;
+  EXPECT_NE(round.err.find("s] broken: invalid: "), std::string::npos) << round.err;
+  EXPECT_NE(round.out.find("\nWhy\n  1 broken  invalid: "), std::string::npos) << round.out;
+  EXPECT_NE(round.out.find("The pitch was not accepted."), std::string::npos) << round.out;
+  const Outcome table = run_thresher({"scoreboard", "--ledger", ledger_});
+  EXPECT_NE(table.out.find("\nWhy\n  1 broken  invalid: "), std::string::npos) << table.out;
+}
+
+TEST_F(Tournament, AFolderWithoutPitchesIsNoSeason) {
+  std::filesystem::create_directory(folder_.path("empty"));
+  for (const char* command : {"round", "season"}) {
+    const Outcome outcome =
+        run_thresher({command, "--backend", "cpu", "--ledger", ledger_, folder_.path("empty")});
+    EXPECT_EQ(outcome.exit_code, kExitUsage);
+    EXPECT_NE(outcome.err.find("has no pitches: no .toml file is in it"), std::string::npos)
+        << outcome.err;
+  }
+}
+
+TEST_F(Tournament, TheSeedsNameIsReserved) {
+  const Outcome outcome =
+      run_thresher({"round", "--backend", "cpu", "--season", "seeds", "--ledger", ledger_, pitch_});
+  EXPECT_NE(outcome.exit_code, kExitOk);
+  EXPECT_NE(outcome.err.find("'seeds' is the season that ships with the program"),
+            std::string::npos)
+      << outcome.err;
+}
+
+TEST_F(Tournament, APitchWhoseToolsAreMissingIsNotPlayed) {
+  folder_.write("mine.py", "");
+  const std::string needy = folder_.write("needy.toml", R"(
+name = "needy"
+suite = "tiny.toml"
+claim = 2
+mechanism = "a package that nobody has"
+needs = "python:no_such_package"
+[contestant]
+command = ["python3", "mine.py"]
+)");
+  const Outcome both =
+      run_thresher({"round", "--backend", "cpu", "--suite", suite_, "--threads", "1", "--seconds",
+                    "2", "--ledger", ledger_, "--json", needy, pitch_});
+  EXPECT_EQ(both.exit_code, kExitOk) << both.err;
+  EXPECT_TRUE(
+      both.err.starts_with("not played here: needy: python3 has no package 'no_such_package'\n"))
+      << both.err;
+  EXPECT_EQ(nlohmann::json::parse(both.out)["rows"].size(), 1u);
+  const Outcome alone = run_thresher({"round", "--backend", "cpu", "--ledger", ledger_, needy});
+  EXPECT_EQ(alone.exit_code, kExitUsage) << alone.err;
+}
+
+// The champion's own knobs: nothing to play, which is said, and is no success.
+TEST_F(Tournament, WhatCannotEnterIsSaid) {
+  const std::string same = folder_.write("same.toml", R"(
+name = "same"
+suite = "tiny.toml"
+claim = 1.1
+mechanism = "what the champion does already"
+[contestant]
+knobs = {stages = 0}
+)");
+  const Outcome outcome = run_thresher({"round", "--backend", "cpu", "--suite", suite_, "--threads",
+                                        "1", "--seconds", "2", "--ledger", ledger_, same});
+  EXPECT_EQ(outcome.exit_code, kExitFailure) << outcome.err;
+  EXPECT_NE(outcome.out.find("not played: same: the champion does this already"), std::string::npos)
+      << outcome.out;
+}
+
+TEST_F(Tournament, TermsAreThoseTheSeasonWasStartedWith) {
+  const std::vector<std::string> round{
+      "round", "--backend", "cpu",    "--suite",  suite_,  "--threads", "1",       "--seconds",
+      "2",     "--season",  "strict", "--ledger", ledger_, pitch_,      "--terms", "speedup=1.05"};
+  ASSERT_EQ(run_thresher(round).exit_code, kExitOk);
+  const Outcome shown = run_thresher(
+      {"ledger", "show", "--season", "strict", "--kind", "season", "--json", "--ledger", ledger_});
+  EXPECT_NE(shown.out.find("\"speedup_min\":1.05"), std::string::npos) << shown.out;
+  const Outcome again = run_thresher(round);
+  EXPECT_EQ(again.exit_code, kExitUsage);
+  EXPECT_NE(again.err.find("judged by the terms it was started with"), std::string::npos)
+      << again.err;
+}
+
+TEST_F(Tournament, MoreTimeIsForASeasonThatThereIs) {
+  const Outcome outcome =
+      run_thresher({"season", "--backend", "cpu", "--more", "5", "--ledger", ledger_});
+  EXPECT_EQ(outcome.exit_code, kExitUsage);
+  EXPECT_NE(outcome.err.find("no season has been played yet"), std::string::npos) << outcome.err;
+}
+
 TEST_F(Tournament, AMatchNamesTheCheckThatDecided) {
   const std::string source = folder_.path("broken.c");
   const Outcome table = match({"--challenger", source});

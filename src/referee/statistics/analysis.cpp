@@ -160,7 +160,7 @@ Next next_step(const MatchSamples& samples, const DealTerms& terms,
   // Heats that lost a problem's blocks were played too: they count against the budget.
   const int heats_played = static_cast<int>(samples.heats.size());
   if (heats_played < options.heats_min) return Next::kMoreHeats;
-  if (heats_played >= options.heats_max) return Next::kStop;
+  if (heats_played >= options.heats_limit()) return Next::kStop;
   const Analysis analysis = analyse(samples, terms, options);
   if (analysis.verdict.check == referee::check::kHeats) return Next::kMoreHeats;
   const bool settled = analysis.verdict.kind != VerdictKind::kUnclear;

@@ -75,6 +75,7 @@ void to_json(Json& json, const Forecast& forecast) {
 void to_json(Json& json, const Ballot& ballot) {
   json = {{"shark", ballot.shark},       {"pitch", ballot.pitch}, {"scores", ballot.scores},
           {"forecast", ballot.forecast}, {"vote", ballot.vote},   {"reason", ballot.reason}};
+  if (ballot.pilot_failed) json["pilot_failed"] = true;
 }
 
 void from_json(const Json& json, Rubric& out) {
@@ -96,6 +97,7 @@ void from_json(const Json& json, Ballot& out) {
   read(json, "forecast", out.forecast);
   read(json, "vote", out.vote);
   read(json, "reason", out.reason);
+  out.pilot_failed = json.value("pilot_failed", false);
 }
 
 }  // namespace thresher

@@ -39,6 +39,8 @@ struct Ballot {
   Forecast forecast;
   bool vote = false;   // this shark's pick of the round
   std::string reason;  // one sentence
+  // The shark has run the contestant, and it was wrong or did not run: not an opinion but a fact.
+  bool pilot_failed = false;
 };
 
 inline constexpr double kScoreMax = 10;

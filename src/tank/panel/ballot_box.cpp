@@ -19,8 +19,10 @@ RankedPitch ranked(const std::string& pitch, const std::vector<Ballot>& ballots,
   double weight_sum = 0;
   double sum = 0;
   double squares = 0;
+  bool pilot_failed = false;
   for (const Ballot& ballot : ballots) {
     if (ballot.pitch != pitch) continue;
+    pilot_failed = pilot_failed || ballot.pilot_failed;
     const double weight = credibilities.at(ballot.shark);
     const double score = weighted_score(ballot, rubric);
     weight_sum += weight;
@@ -28,7 +30,7 @@ RankedPitch ranked(const std::string& pitch, const std::vector<Ballot>& ballots,
     squares += weight * score * score;
   }
   const double mean = sum / weight_sum;
-  return {pitch, mean, std::sqrt(std::max(0.0, squares / weight_sum - mean * mean))};
+  return {pitch, mean, std::sqrt(std::max(0.0, squares / weight_sum - mean * mean)), pilot_failed};
 }
 
 const Pitch& find(const std::vector<Pitch>& pitches, const std::string& name) {
@@ -64,7 +66,6 @@ std::optional<Verdict> BallotBox::pilot(const Contestant& contestant) {
   const std::string pair = book_.record.champion_hash + tools_.hash(contestant);
   if (const auto known = pilots_.find(pair); known != pilots_.end()) return known->second;
   if (pilot_seconds_ >= rules_.pilot_seconds_max) return std::nullopt;
-  tools_.report(fmt::format("pilot of {}", contestant.name));
   const MatchRecord played = tools_.judge({.champion = book_.record.champion,
                                            .challenger = contestant,
                                            .suite = rules_.suite,
@@ -141,8 +142,8 @@ std::vector<RankedPitch> rank(const std::vector<Ballot>& ballots, const Rubric& 
   // Rounding to steps of a tie, not comparing differences: the order has to be transitive.
   const auto key = [&](const RankedPitch& one) {
     const Pitch& pitch = find(pitches, one.pitch);
-    return std::tuple(-std::llround(one.score / (2 * kTie)), pitch.risk, pitch.complexity,
-                      std::llround(one.disagreement / (2 * kTie)), one.pitch);
+    return std::tuple(one.pilot_failed, -std::llround(one.score / (2 * kTie)), pitch.risk,
+                      pitch.complexity, std::llround(one.disagreement / (2 * kTie)), one.pitch);
   };
   std::sort(order.begin(), order.end(),
             [&](const RankedPitch& a, const RankedPitch& b) { return key(a) < key(b); });

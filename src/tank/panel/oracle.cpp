@@ -60,7 +60,11 @@ Belief belief_from(const std::optional<Verdict>& verdict) {
 
 Shark oracle(Pilot pilot, const DealTerms& terms) {
   return {"Oracle", [pilot = std::move(pilot), terms](const Pitch& pitch) {
-            return make_ballot("Oracle", pitch, belief_from(pilot(pitch.contestant)), terms);
+            const std::optional<Verdict> verdict = pilot(pitch.contestant);
+            Ballot ballot = make_ballot("Oracle", pitch, belief_from(verdict), terms);
+            ballot.pilot_failed = verdict && (verdict->kind == VerdictKind::kWrong ||
+                                              verdict->kind == VerdictKind::kInvalid);
+            return ballot;
           }};
 }
 

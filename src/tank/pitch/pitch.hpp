@@ -49,6 +49,7 @@ struct Pitch {
   Level complexity = Level::kMedium;
   std::string rollback;
   std::string new_evidence;  // an appeal against a learned constraint
+  std::string needs;         // words for what must be installed: "python:torch gpu"
   std::string source_text;   // the file as read, for the ledger
 };
 

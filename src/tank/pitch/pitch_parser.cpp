@@ -21,11 +21,11 @@
 namespace thresher {
 namespace {
 
-constexpr std::array<std::string_view, 16> kPitchKeys = {
-    "name",       "title",      "author",       "suite",
-    "backend",    "family",     "claim",        "claim_by_problem",
-    "mechanism",  "bottleneck", "evidence",     "risk",
-    "complexity", "rollback",   "new_evidence", "contestant"};
+constexpr std::array<std::string_view, 17> kPitchKeys = {
+    "name",     "title",     "author",           "suite",     "backend",
+    "family",   "claim",     "claim_by_problem", "mechanism", "bottleneck",
+    "evidence", "risk",      "complexity",       "rollback",  "new_evidence",
+    "needs",    "contestant"};
 constexpr std::array<std::string_view, 3> kBackends = {"cpu", "gpu", "gpu_sm100"};
 
 // What a pitch cannot do without, and what each of them is for.
@@ -179,6 +179,7 @@ class PitchReader {
     pitch_.evidence = toml_.read_text(root, "evidence").value_or("");
     pitch_.rollback = toml_.read_text(root, "rollback").value_or("");
     pitch_.new_evidence = toml_.read_text(root, "new_evidence").value_or("");
+    pitch_.needs = toml_.read_line(root, "needs").value_or("");
     pitch_.risk = read_level(root, "risk");
     pitch_.complexity = read_level(root, "complexity");
     read_claims(root, read_suite(root));

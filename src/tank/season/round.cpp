@@ -3,10 +3,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "engine/backends.hpp"
 #include "gemm/random.hpp"
+#include "referee/fault.hpp"
 #include "referee/statistics/json.hpp"
 #include "tank/pitch/constraint.hpp"
+#include "tank/season/overtime.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher {
@@ -19,10 +24,30 @@ bool has_lost(VerdictKind kind) {
          kind == VerdictKind::kInvalid;
 }
 
+// What a measured ceiling accuses of is no property of the idea: the ceiling belongs to one machine
+// at one moment, and a constraint would outlive it.
+bool teaches(const Verdict& verdict) {
+  return has_lost(verdict.kind) && verdict.check != referee::check::kSpeedOfLight;
+}
+
 // Wrong answers and broken builds do not mend themselves when the champion changes; a mere loss
 // may.
 bool is_final(VerdictKind kind) {
   return kind == VerdictKind::kWrong || kind == VerdictKind::kInvalid;
+}
+
+// A stretch shorter than this would hardly play a heat; one that played none at all was far too
+// short for this machine.
+constexpr double kStretchSecondsMin = 5;
+constexpr double kLongerWithoutHeats = 3;
+
+// As people write it in a verdict.
+double tenths(double seconds) { return std::floor(10 * seconds) / 10; }
+
+// Whether the champion is part of what runs: knobs are laid over it, everything else stays what it
+// is, and what lost against one champion does not beat a faster one.
+bool is_laid_over_champion(const Pitch& pitch) {
+  return pitch.contestant.kind == ContestantKind::kVariant && pitch.contestant.variant.empty();
 }
 
 std::vector<std::string> sharks_of(const std::vector<Ballot>& ballots) {
@@ -39,6 +64,7 @@ RoundPlayer::RoundPlayer(SeasonBook& book, const SeasonRules& rules, const Seaso
 
 bool RoundPlayer::play(double deadline) {
   number_ = book_.record.current_round();
+  deadline_ = deadline;
   const auto known = book_.record.rounds.find(number_);
   const bool is_sealed = known != book_.record.rounds.end() && !known->second.seal.empty();
   if (!is_sealed) {
@@ -47,8 +73,8 @@ bool RoundPlayer::play(double deadline) {
     box_.collect(number_, entrants);
   }
   box_.seal(number_);
-  try_pitches(deadline);
-  build_controls(deadline);
+  try_pitches();
+  build_controls();
   if (!round().is_scored) book_.append("credibility", credibility_entry(book_.record, number_));
   finish();
   return true;
@@ -71,6 +97,8 @@ bool RoundPlayer::is_out(const Pitch& pitch) const {
     for (const PlayedMatch& match : round.matches) {
       if (match.pitch != pitch.name) continue;
       if (is_final(match.verdict.kind)) return true;
+      if (match.verdict.kind == VerdictKind::kRejected && !is_laid_over_champion(pitch))
+        return true;
       // A control that was accepted has not had its chance at the title.
       const bool was_control_win = match.control && match.verdict.kind == VerdictKind::kAccepted;
       if (match.champion_hash == book_.record.champion_hash && !was_control_win) return true;
@@ -128,7 +156,7 @@ void RoundPlayer::veto(const Pitch& pitch, const std::string& constraint,
                        const std::string& reason) {
   const auto last = book_.record.vetoes.find(pitch.name);
   if (last != book_.record.vetoes.end() && last->second == constraint) return;
-  tools_.report(fmt::format("veto: {}: {}", pitch.name, reason));
+  announce(tools_, fmt::format("{}: vetoed: {}", pitch.name, reason));
   book_.append(
       "veto",
       {{"round", number_}, {"pitch", pitch.name}, {"constraint", constraint}, {"reason", reason}});
@@ -141,13 +169,13 @@ std::vector<RankedPitch> RoundPlayer::ranking() const {
 }
 
 // The winner, and while nothing is accepted its runners-up.
-void RoundPlayer::try_pitches(double deadline) {
+void RoundPlayer::try_pitches() {
   int tries = 0;
   for (const RankedPitch& ranked : ranking()) {
     const PlayedMatch* played = round().match_of(ranked.pitch);
     if (played != nullptr && played->control) continue;
     const bool may_build =
-        tries < rules_.tries_max && (tries == 0 || tools_.seconds_now() < deadline);
+        tries < rules_.tries_max && (tries == 0 || tools_.seconds_now() < deadline_);
     if (played == nullptr && !may_build) break;
     ++tries;
     if (settle(ranked.pitch, /*control=*/false).verdict.kind == VerdictKind::kAccepted) break;
@@ -155,8 +183,9 @@ void RoundPlayer::try_pitches(double deadline) {
 }
 
 // A panel that only sees what it chose never learns what it missed. Each draw depends on the
-// season's seed, the round and the rank alone, so that anyone can repeat it.
-void RoundPlayer::build_controls(double deadline) {
+// season's seed, the round and the rank alone, so that anyone can repeat it. What failed in its
+// pilot will fail again, before it comes to timing: that costs little, and puts it on record.
+void RoundPlayer::build_controls() {
   const std::vector<RankedPitch> order = ranking();
   for (std::size_t rank_index = 0; rank_index < order.size(); ++rank_index) {
     const PlayedMatch* played = round().match_of(order[rank_index].pitch);
@@ -165,52 +194,129 @@ void RoundPlayer::build_controls(double deadline) {
     const std::uint64_t stream = static_cast<std::uint64_t>(number_) << 32 | rank_index;
     const double ticket =
         static_cast<double>(Random(book_.record.seed, stream).below(kTickets)) / kTickets;
-    if (ticket >= rules_.control_share) continue;
-    if (played == nullptr && tools_.seconds_now() >= deadline) continue;
+    if (ticket >= rules_.control_share && !order[rank_index].pilot_failed) continue;
+    if (played == nullptr && tools_.seconds_now() >= deadline_) continue;
     settle(order[rank_index].pitch, /*control=*/true);
   }
 }
 
 // Does what is still to be done about a pitch that is built: match, verdict, and what follows.
 const PlayedMatch& RoundPlayer::settle(const std::string& name, bool control) {
-  const Pitch& pitch = book_.record.pitch(name);
-  const Attempt attempt{pitch, contestant_against(pitch, round().champion), control};
+  const Attempt attempt = attempt_of(name, control);
   const PlayedMatch& match = play_match(attempt);
-  if (!match.verdict_entry) record_verdict(match);
-  const bool wins_title = match.verdict.kind == VerdictKind::kAccepted && !control;
-  if (wins_title && !round().has_new_champion) crown(attempt);
-  if (has_lost(match.verdict.kind)) learn(attempt, match);
+  draw_consequences(attempt, match);
   return match;
+}
+
+RoundPlayer::Attempt RoundPlayer::attempt_of(const std::string& name, bool control) const {
+  const Pitch& pitch = book_.record.pitch(name);
+  return {pitch, contestant_against(pitch, round().champion), control};
+}
+
+void RoundPlayer::draw_consequences(const Attempt& attempt, const PlayedMatch& match) {
+  if (!match.verdict_entry) record_verdict(match);
+  const bool wins_title = match.verdict.kind == VerdictKind::kAccepted && !attempt.control;
+  if (wins_title && !round().has_new_champion) crown(attempt);
+  if (teaches(match.verdict)) learn(attempt, match);
 }
 
 const PlayedMatch& RoundPlayer::play_match(const Attempt& attempt) {
   if (const PlayedMatch* played = round().match_of(attempt.pitch.name)) return *played;
-  tools_.report(fmt::format("{} {} against {}", attempt.control ? "control" : "match",
-                            attempt.pitch.name, round().champion.name));
+  tools_.report(fmt::format("{} {}", attempt.control ? "control" : "match", attempt.pitch.name));
+  return append_stretch(attempt, nullptr);
+}
+
+// A stretch has no more time than the season has left.
+MatchOptions RoundPlayer::match_options(const PlayedMatch* earlier) const {
+  MatchOptions options = rules_.match;
+  if (earlier != nullptr && earlier->samples.heats.empty()) {
+    options.seconds_max *= kLongerWithoutHeats;
+  }
+  const double seconds_left = deadline_ - tools_.seconds_now();
+  options.seconds_max =
+      tenths(std::min(options.seconds_max, std::max(kStretchSecondsMin, seconds_left)));
+  if (earlier == nullptr) return options;
+  options.earlier = earlier->samples;
+  options.analysis.heats_more = static_cast<int>(earlier->samples.heats.size());
+  return options;
+}
+
+// The entry has all heats, so that its verdict can be computed again from it alone.
+const PlayedMatch& RoundPlayer::append_stretch(const Attempt& attempt, const PlayedMatch* earlier) {
   const MatchRecord played = tools_.judge({.champion = round().champion,
                                            .challenger = attempt.challenger,
                                            .suite = rules_.suite,
                                            .terms = rules_.terms,
-                                           .options = rules_.match});
-  book_.append("match", {{"round", number_},
-                         {"pitch", attempt.pitch.name},
-                         {"champion", round().champion.name},
-                         {"challenger", attempt.challenger.name},
-                         {"champion_hash", round().champion_hash},
-                         {"challenger_hash", played.challenger_hash},
-                         {"suite", rules_.suite.name},
-                         {"seed", played.seed},
-                         {"seconds", played.seconds},
-                         {"control", attempt.control},
-                         {"samples", played.samples},
-                         {"verdict", played.verdict},
-                         {"log", played.log}});
+                                           .options = match_options(earlier)});
+  Json data{{"round", number_},
+            {"pitch", attempt.pitch.name},
+            {"champion", round().champion.name},
+            {"challenger", attempt.challenger.name},
+            {"champion_hash", round().champion_hash},
+            {"challenger_hash", played.challenger_hash},
+            {"suite", rules_.suite.name},
+            {"seed", played.seed},
+            {"seconds", played.seconds},
+            {"control", attempt.control},
+            {"samples", played.samples},
+            {"verdict", played.verdict},
+            {"log", played.log}};
+  if (earlier != nullptr) {
+    data["continues"] = earlier->entry;
+    data["earlier_heats"] = played.earlier_heat_count;
+  }
+  book_.append("match", data);
   return *round().match_of(attempt.pitch.name);
+}
+
+// Heats of one match are heats of the same two programs on the same problems.
+bool RoundPlayer::can_go_on(const Attempt& attempt, const PlayedMatch& match) {
+  std::vector<std::string> problems;
+  for (const Problem& problem : rules_.suite.problems) problems.push_back(problem.name);
+  const bool same = tools_.hash(attempt.challenger) == match.challenger_hash &&
+                    tools_.hash(round().champion) == match.champion_hash &&
+                    (match.samples.heats.empty() || match.samples.problems == problems);
+  if (!same && changed_.insert(match.pitch).second) {
+    announce(tools_, fmt::format("{}: cannot go on, the program has changed since its heats were "
+                                 "played; a new season starts it afresh",
+                                 match.pitch));
+  }
+  return same;
+}
+
+bool RoundPlayer::play_overtime(double deadline) {
+  deadline_ = deadline;
+  if (tools_.seconds_now() >= deadline) return false;
+  for (const OpenMatch& open : open_matches(book_.record, rules_.terms)) {
+    number_ = open.round;
+    const PlayedMatch earlier = *open.match;  // the record moves while it is played
+    // In overtime everybody plays for the title: there is no vote to have lost.
+    const Attempt attempt = attempt_of(earlier.pitch, /*control=*/false);
+    if (!can_go_on(attempt, earlier)) continue;
+    tools_.report(
+        fmt::format("{} goes on after {} heats", earlier.pitch, earlier.samples.heats.size()));
+    draw_consequences(attempt, append_stretch(attempt, &earlier));
+    return true;
+  }
+  return false;
+}
+
+void RoundPlayer::settle_overtime() {
+  std::vector<std::pair<int, std::string>> stretched;
+  for (const auto& [number, round] : book_.record.rounds) {
+    for (const PlayedMatch& match : round.matches) {
+      if (match.stretch_count > 1) stretched.emplace_back(number, match.pitch);
+    }
+  }
+  for (const auto& [number, pitch] : stretched) {
+    number_ = number;
+    draw_consequences(attempt_of(pitch, /*control=*/false), *round().match_of(pitch));
+  }
 }
 
 void RoundPlayer::record_verdict(const PlayedMatch& match) {
   const Verdict& verdict = match.verdict;
-  tools_.report(fmt::format("{}: {}", match.pitch, to_string(verdict.kind)));
+  announce(tools_, fmt::format("{}: {}: {}", match.pitch, to_string(verdict.kind), verdict.reason));
   book_.append("verdict", {{"round", number_},
                            {"pitch", match.pitch},
                            {"kind", to_string(verdict.kind)},
@@ -238,8 +344,15 @@ void RoundPlayer::learn(const Attempt& attempt, const PlayedMatch& match) {
                                 .champion_hash = match.champion_hash,
                                 .reason = match.verdict.reason,
                                 .verdict_entry = *match.verdict_entry});
-  if (!lesson || round().lessons.contains(lesson->id)) return;
+  if (!lesson || has_learned(lesson->id)) return;
   book_.append("constraint", constraint_entry(*lesson));
+}
+
+// In whichever round: what overtime teaches is written while a later one is the last.
+bool RoundPlayer::has_learned(const std::string& lesson) const {
+  const auto& rounds = book_.record.rounds;
+  return std::any_of(rounds.begin(), rounds.end(),
+                     [&](const auto& one) { return one.second.lessons.contains(lesson); });
 }
 
 void RoundPlayer::finish() {

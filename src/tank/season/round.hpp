@@ -7,6 +7,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,12 @@ class RoundPlayer {
   // built but the winner. False, and no round, when no pitch can enter.
   bool play(double deadline);
 
+  // Goes on with the most promising of the unclear matches. False when there is none, or no time.
+  bool play_overtime(double deadline);
+
+  // What follows from stretches that were played in overtime, if a kill came before it.
+  void settle_overtime();
+
  private:
   struct Attempt {
     Pitch pitch;
@@ -36,10 +43,16 @@ class RoundPlayer {
   std::optional<Pitch> entered(const Pitch& pitch);
   void veto(const Pitch& pitch, const std::string& constraint, const std::string& reason);
 
-  void try_pitches(double deadline);
-  void build_controls(double deadline);
+  void try_pitches();
+  void build_controls();
   const PlayedMatch& settle(const std::string& name, bool control);
   const PlayedMatch& play_match(const Attempt& attempt);
+  const PlayedMatch& append_stretch(const Attempt& attempt, const PlayedMatch* earlier);
+  bool can_go_on(const Attempt& attempt, const PlayedMatch& match);
+  Attempt attempt_of(const std::string& pitch, bool control) const;
+  MatchOptions match_options(const PlayedMatch* earlier) const;
+  void draw_consequences(const Attempt& attempt, const PlayedMatch& match);
+  bool has_learned(const std::string& lesson) const;
   void record_verdict(const PlayedMatch& match);
   void crown(const Attempt& attempt);
   void learn(const Attempt& attempt, const PlayedMatch& match);
@@ -53,6 +66,8 @@ class RoundPlayer {
   const SeasonTools& tools_;
   BallotBox box_;
   int number_ = 0;
+  double deadline_ = 0;
+  std::set<std::string> changed_;  // pitches that cannot go on, said once
 };
 
 }  // namespace thresher

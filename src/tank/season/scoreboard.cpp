@@ -144,6 +144,10 @@ class Reader {
 
   void add_row(const LedgerEntry& entry, const std::string& pitch, const std::string& verdict) {
     const Key key{round_of(entry.data), pitch};
+    // A match that went on has several verdicts: the last one holds.
+    std::erase_if(board_.rows, [&](const ScoreboardRow& row) {
+      return row.round == key.first && row.pitch == pitch && !row.reported;
+    });
     built_.insert(key);
     board_.rows.push_back({.round = key.first,
                            .pitch = pitch,

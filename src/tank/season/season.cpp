@@ -7,7 +7,9 @@
 
 #include "engine/backends.hpp"
 #include "referee/statistics/json.hpp"
+#include "tank/season/overtime.hpp"
 #include "tank/season/round.hpp"
+#include "tank/season/seeds_season.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher {
@@ -27,15 +29,17 @@ class SeasonPlayer {
     enter_pitches();
     const double deadline = tools_.seconds_now() + seconds_left();
     RoundPlayer player(book_, setup_.rules, tools_, setup_.votes);
+    player.settle_overtime();
     SeasonResult result;
     while (result.ended_by.empty()) {
       research_if_stuck();
+      const bool may_vote = setup_.rounds_max == 0 || result.rounds_played < setup_.rounds_max;
       if (tools_.seconds_now() >= deadline && is_between_rounds()) {
         result.ended_by = "time";
-      } else if (!player.play(deadline)) {
-        result.ended_by = "pitches";
-      } else if (++result.rounds_played == setup_.rounds_max) {
-        result.ended_by = "rounds";
+      } else if (may_vote && player.play(deadline)) {
+        ++result.rounds_played;
+      } else if (!player.play_overtime(deadline)) {
+        result.ended_by = end_reason(may_vote);
       }
     }
     research_if_stuck();
@@ -45,8 +49,14 @@ class SeasonPlayer {
 
  private:
   void start() {
-    if (book_.record.has_ended) {
-      throw Error(fmt::format("season '{}' has ended; choose another name", book_.season));
+    check_season_name(book_.season);
+    if (book_.record.has_ended && setup_.extension_seconds == 0) {
+      throw Error(
+          fmt::format("season '{}' has ended; choose another name, or go on with --more SECONDS",
+                      book_.season));
+    }
+    if (book_.record.has_started && setup_.extension_seconds > 0) {
+      book_.append("extension", {{"seconds", setup_.extension_seconds}});
     }
     if (book_.record.has_started) return;
     if (!book_.ledger.entries(book_.season).empty()) {
@@ -68,6 +78,7 @@ class SeasonPlayer {
                             {"champion_hash", tools_.hash(setup_.champion)},
                             {"contestant", contestant_to_json(setup_.champion)},
                             {"credibilities", last_credibilities(book_.ledger)},
+                            {"seconds", setup_.seconds_max},
                             {"seed", setup_.seed}});
   }
 
@@ -91,6 +102,7 @@ class SeasonPlayer {
   // What earlier matches took is spent, whichever process played them. A season that stays open has
   // its time for every call.
   double seconds_left() const {
+    if (setup_.extension_seconds > 0) return setup_.extension_seconds;
     return setup_.seconds_max - (setup_.stays_open ? 0 : book_.record.match_seconds);
   }
 
@@ -98,6 +110,12 @@ class SeasonPlayer {
   bool is_between_rounds() const {
     const std::map<int, RoundRecord>& rounds = book_.record.rounds;
     return !rounds.empty() && rounds.rbegin()->second.is_finished;
+  }
+
+  // What is open now cannot go on here: the program has changed since.
+  std::string end_reason(bool may_vote) const {
+    if (!open_matches(book_.record, setup_.rules.terms).empty()) return "time";
+    return may_vote ? "pitches" : "rounds";
   }
 
   // Another guess is worth less than a look at where the time goes.
@@ -123,6 +141,14 @@ class SeasonPlayer {
 }  // namespace
 
 Contestant baseline(const Backend& backend) { return variant_named(backend.baseline()); }
+
+void check_season_name(const std::string& name) {
+  if (name != kSeedsSeason) return;
+  throw Error(
+      fmt::format("'{}' is the season that ships with the program, reported by others; "
+                  "give yours another name",
+                  name));
+}
 
 SeasonResult play_season(Ledger& ledger, const SeasonSetup& setup, const SeasonTools& tools) {
   return SeasonPlayer(ledger, setup, tools).play();

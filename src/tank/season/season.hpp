@@ -2,7 +2,9 @@
 // A season: rounds until no pitch can enter, or until its time is over.
 //
 // A season that was killed goes on when it is played again under its name, with the rules it was
-// started with; time is counted by the matches in the ledger. An `end` entry closes it for good.
+// started with; time is counted by the matches in the ledger. When no pitch is left for a round,
+// unclear matches go on with all their heats while there is time (overtime.hpp). An `end` entry
+// closes it, until an `extension` grants it more time.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +51,13 @@ struct SeasonTools {
   std::function<std::vector<std::string>(const Contestant& champion)> research;
   std::function<double()> seconds_now;                  // a clock that only goes forward
   std::function<void(const std::string& what)> report;  // something worth showing happened
+  // Something worth keeping in sight: a verdict, a veto. Without one, `report` says it.
+  std::function<void(const std::string& what)> announce = {};
 };
+
+inline void announce(const SeasonTools& tools, const std::string& what) {
+  (tools.announce ? tools.announce : tools.report)(what);
+}
 
 // The ledger and what it says, kept in step: nothing happens in a season that is not appended
 // first.
@@ -75,8 +83,9 @@ struct SeasonSetup {
   std::map<std::string, double> champion_us;  // by problem, if it was timed
   nlohmann::json environment = nlohmann::json::object();  // what else to remember of the machine
   double seconds_max = 180;
-  int rounds_max = 0;       // 0: any number
-  bool stays_open = false;  // more rounds may follow: no `end` entry
+  int rounds_max = 0;            // 0: any number
+  bool stays_open = false;       // more rounds may follow: no `end` entry
+  double extension_seconds = 0;  // for a season that has ended: so much more time
   std::uint64_t seed = 0;
 };
 
@@ -86,8 +95,13 @@ struct SeasonResult {
 };
 
 // Starts the season or goes on with it; pitches it does not know yet enter. Throws Error when it
-// has ended, when a pitch has the name of another, or when the ledger cannot be written.
+// has ended and is not extended, when its name is reserved, when a pitch has the name of another,
+// or when the ledger cannot be written.
 SeasonResult play_season(Ledger& ledger, const SeasonSetup& setup, const SeasonTools& tools);
+
+// Throws Error for the name of the season that ships with the program: its entries are reported by
+// others, and nothing measured may stand among them.
+void check_season_name(const std::string& name);
 
 // The last measured season without an `end`; empty if there is none.
 std::string unfinished_season(const Ledger& ledger);

@@ -94,6 +94,12 @@ const PlayedMatch* RoundRecord::match_of(const std::string& pitch) const {
   return found == matches.end() ? nullptr : &*found;
 }
 
+bool RoundRecord::pilot_failed(const std::string& pitch) const {
+  return std::any_of(ballots.begin(), ballots.end(), [&](const Ballot& ballot) {
+    return ballot.pitch == pitch && ballot.pilot_failed;
+  });
+}
+
 const Pitch& SeasonRecord::pitch(const std::string& name) const {
   const auto found = std::find_if(pitches.begin(), pitches.end(),
                                   [&](const Pitch& one) { return one.name == name; });
@@ -128,6 +134,7 @@ void SeasonRecord::apply_start(const Json& data) {
   if (environment.contains("gpu")) limits = limits_from(environment.at("gpu"));
   environment.at("champion_us").get_to(champion_us);
   data.at("credibilities").get_to(credibilities);
+  seconds_max = number_field(data, "seconds");
 }
 
 void SeasonRecord::apply_match(const LedgerEntry& entry, RoundRecord& round) {
@@ -136,14 +143,30 @@ void SeasonRecord::apply_match(const LedgerEntry& entry, RoundRecord& round) {
                     .pitch = data.at("pitch"),
                     .control = data.at("control"),
                     .champion_hash = data.at("champion_hash"),
-                    .verdict = data.at("verdict").get<Verdict>()};
-  match_seconds += data.at("seconds").get<double>();
+                    .challenger_hash = text_field(data, "challenger_hash"),
+                    .verdict = data.at("verdict").get<Verdict>(),
+                    .seconds = data.at("seconds").get<double>()};
+  match_seconds += match.seconds;
+  if (match.verdict.kind == VerdictKind::kUnclear) data.at("samples").get_to(match.samples);
   if (match.verdict.estimate && match.champion_hash == champion_hash) {
     for (const ProblemEstimate& problem : match.verdict.estimate->problems) {
       champion_us[problem.problem] = problem.champion_us;
     }
   }
-  round.matches.push_back(std::move(match));
+  const std::optional<double> continues = number_field(data, "continues");
+  if (!continues) return round.matches.push_back(std::move(match));
+  add_stretch(std::move(match), static_cast<std::int64_t>(*continues), round);
+}
+
+void SeasonRecord::add_stretch(PlayedMatch stretch, std::int64_t continues, RoundRecord& round) {
+  for (PlayedMatch& match : round.matches) {
+    if (match.entry != continues) continue;
+    stretch.seconds += match.seconds;
+    stretch.stretch_count += match.stretch_count;
+    match = std::move(stretch);
+    return;
+  }
+  throw Error(fmt::format("it goes on with entry {}, which is no match of its round", continues));
 }
 
 void SeasonRecord::apply_champion(const Json& data, RoundRecord& round) {
@@ -158,6 +181,7 @@ void SeasonRecord::apply_champion(const Json& data, RoundRecord& round) {
     }
   }
   round.has_new_champion = true;
+  fruitless_rounds = 0;
 }
 
 void SeasonRecord::apply_data(const LedgerEntry& entry) {
@@ -171,6 +195,11 @@ void SeasonRecord::apply_data(const LedgerEntry& entry) {
   }
   if (entry.kind == "end") {
     has_ended = true;
+    return;
+  }
+  if (entry.kind == "extension") {
+    has_ended = false;
+    seconds_max = match_seconds + data.at("seconds").get<double>();
     return;
   }
   if (entry.kind == "veto") {

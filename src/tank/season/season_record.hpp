@@ -21,13 +21,19 @@
 
 namespace thresher {
 
+// A match may have been played in several stretches, each an entry of its own: this is all of them
+// together, as the last one left it.
 struct PlayedMatch {
-  std::int64_t entry = 0;  // its id in the ledger
+  std::int64_t entry = 0;  // the last stretch's id in the ledger
   std::string pitch;
   bool control = false;
   std::string champion_hash;
+  std::string challenger_hash;
   Verdict verdict;
   std::optional<std::int64_t> verdict_entry;  // none: killed between the match and its verdict
+  MatchSamples samples;                       // of an unclear one, which may go on: all heats
+  double seconds = 0;
+  int stretch_count = 1;
 };
 
 // How far a round has come. Every step of tank/season/round.hpp looks here whether it is done.
@@ -45,6 +51,8 @@ struct RoundRecord {
   bool is_finished = false;
 
   const PlayedMatch* match_of(const std::string& pitch) const;
+  // Whether the pilot of this pitch was wrong or did not run, as its ballots say.
+  bool pilot_failed(const std::string& pitch) const;
 };
 
 struct SeasonRecord {
@@ -63,6 +71,8 @@ struct SeasonRecord {
   Credibilities credibilities;
   int fruitless_rounds = 0;  // since the last accepted pitch or research round
   double match_seconds = 0;
+  // What it may take in all, extensions included; none in ledgers that do not say.
+  std::optional<double> seconds_max;
 
   // Entries of one season, in order. Throws Error naming the entry that cannot be read.
   void apply(const LedgerEntry& entry);
@@ -75,6 +85,7 @@ struct SeasonRecord {
   void apply_data(const LedgerEntry& entry);
   void apply_start(const nlohmann::json& data);
   void apply_match(const LedgerEntry& entry, RoundRecord& round);
+  void add_stretch(PlayedMatch stretch, std::int64_t continues, RoundRecord& round);
   void apply_champion(const nlohmann::json& data, RoundRecord& round);
   RoundRecord& round_of(const nlohmann::json& data);
 };

@@ -70,11 +70,11 @@ std::vector<Complaint> complaints_about_parts() {
       {with("", "speed = 3"), "1:1",
        "unknown key \"speed\"; a pitch has name, title, author, suite, backend, family, claim, "
        "claim_by_problem, mechanism, bottleneck, evidence, risk, complexity, rollback, "
-       "new_evidence, contestant"},
+       "new_evidence, needs, contestant"},
       {with("", "calim = 2"), "1:1",
        "unknown key \"calim\"; a pitch has name, title, author, suite, backend, family, claim, "
        "claim_by_problem, mechanism, bottleneck, evidence, risk, complexity, rollback, "
-       "new_evidence, contestant; did you mean 'claim'?"},
+       "new_evidence, needs, contestant; did you mean 'claim'?"},
       {with("name", "name = \"two words\""), "1:8",
        "\"two words\" is not a name; 1 to 64 letters, digits, '_', '-' and '.' are allowed"},
       {with("name", "name = 7"), "1:8", "name is an integer; a string is allowed"},
@@ -86,7 +86,7 @@ std::vector<Complaint> complaints_about_parts() {
       {with("", "risk = \"none\""), "1:8", "risk = \"none\" is none of low, medium, high"},
       {with("suite", "suite = \"sedes\""), "1:9",
        "unknown suite 'sedes'; give the path of a .toml file or one of decode, dual, dual_wide, "
-       "edges, experts, seeds, small, tank, tank_gpu; did you mean 'seeds'?"},
+       "edges, experts, seeds, small, tank, tank_cpu, tank_gpu; did you mean 'seeds'?"},
       {std::string(kPitchBytesMax + 1, ' '), "1:1", "the file has more than 65536 bytes"},
       {"#" + std::string(5000, '.'), "1:1", "the file has more than 4096 dots"},
   };
@@ -235,7 +235,8 @@ bool has_row(const std::string& document, const Pitch& pitch) {
 
 TEST(Pitch, TheDocumentListsWhatIsShipped) {
   const std::string document = text_of_file(THRESHER_SOURCE_DIR "/docs/pitches.md");
-  for (const char* folder : {THRESHER_SOURCE_DIR "/pitches", THRESHER_SOURCE_DIR "/pitches/gpu"}) {
+  for (const char* folder : {THRESHER_SOURCE_DIR "/pitches", THRESHER_SOURCE_DIR "/pitches/gpu",
+                             THRESHER_SOURCE_DIR "/pitches/more"}) {
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
       if (entry.path().extension() != ".toml") continue;
       const Pitch pitch = load_pitch(entry.path());

@@ -1,109 +1,91 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pitches under pitches/: complete, runnable from the baseline, with the seeds' own numbers.
+// The pitches in the binary: those of the source tree, complete, and playable from where they are
+// written to.
+#include "tank/pitch/shipped_pitches.hpp"
+
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
 
-#include "cpu/variant.hpp"
-#include "engine/backends.hpp"
-#include "gemm/suite.hpp"
-#include "tank/pitch/constraint.hpp"
+#include "nvfp4/error_message.hpp"
 #include "tank/pitch/pitch.hpp"
-#include "tank/season/season.hpp"
+#include "tank/scratch_folder.hpp"
 
 namespace thresher {
 namespace {
 
-std::map<std::string, Pitch> shipped_pitches() {
-  std::map<std::string, Pitch> pitches;
-  for (const auto& entry : std::filesystem::directory_iterator(THRESHER_SOURCE_DIR "/pitches")) {
-    if (entry.path().extension() != ".toml") continue;
-    EXPECT_EQ(pitch_file_faults(entry.path()), std::vector<std::string>{});
-    Pitch pitch = load_pitch(entry.path());
-    pitches.emplace(pitch.name, std::move(pitch));
-  }
-  return pitches;
+namespace fs = std::filesystem;
+using nvfp4::error_message;
+using testing::ScratchFolder;
+
+std::string text_of(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
 }
 
-TEST(ShippedPitches, AreTheSeedsContestants) {
-  std::vector<std::string> names;
-  for (const auto& [name, pitch] : shipped_pitches()) names.push_back(name);
-  EXPECT_EQ(names, (std::vector<std::string>{"fused_dual", "graph", "pipeline_stages",
-                                             "stream_parallelism", "streaming_epilogue",
-                                             "tile_sizes", "torch_compile", "triton",
-                                             "two_pass_dual", "warp_specialisation"}));
-}
-
-TEST(ShippedPitches, CarryTheSeedsPredictions) {
-  const std::map<std::string, Pitch> pitches = shipped_pitches();
-  const std::map<std::string, std::pair<double, double>> predicted = {
-      {"pipeline_stages", {1.5, 1.8}},      {"tile_sizes", {2, 3}},
-      {"streaming_epilogue", {1.12, 1.15}}, {"warp_specialisation", {1.25, 1.4}},
-      {"stream_parallelism", {4, 7}},       {"triton", {1.02, 1.07}},
-      {"torch_compile", {10, 50}}};
-  for (const auto& [name, range] : predicted) {
-    EXPECT_EQ(pitches.at(name).claim.low, range.first) << name;
-    EXPECT_EQ(pitches.at(name).claim.high, range.second) << name;
-    EXPECT_NE(pitches.at(name).evidence.find("SHARK"), std::string::npos)
-        << name << " does not say which document its claim is from";
-  }
-}
-
-TEST(ShippedPitches, SayWhatAJudgeNeeds) {
-  for (const auto& [name, pitch] : shipped_pitches()) {
-    for (const std::string& text :
-         {pitch.author, pitch.mechanism, pitch.bottleneck, pitch.evidence, pitch.rollback}) {
-      EXPECT_FALSE(text.empty()) << name;
-    }
-    EXPECT_NE(pitch.title, name);
-  }
-}
-
-// Every knob is one that the baseline has not turned yet, but for the two controls.
-TEST(ShippedPitches, ChangeTheBaselineIntoSomethingThatRuns) {
-  for (const auto& [name, pitch] : shipped_pitches()) {
-    if (pitch.contestant.kind != ContestantKind::kVariant) continue;
-    const Suite suite = load_suite(pitch.suite);
-    const Contestant baseline = thresher::baseline(backend_named("cpu"));
-    Pitch ready = pitch;
-    ready.contestant = contestant_against(pitch, baseline);
-    const bool is_control = name == "graph" || name == "two_pass_dual";
-    EXPECT_EQ(ready.contestant.variant == baseline.variant, is_control) << name;
-    // A machine without AVX2 has no panels, prefetches and streaming stores, and says so.
-    if (find_veto(ready, builtin_constraints(), {.suite = suite.name})) continue;
-    for (const Problem& problem : suite.problems) {
-      const Support support =
-          cpu::supports(cpu::variant_from_name(ready.contestant.variant), problem, 2);
-      EXPECT_TRUE(support.ok) << name << ": " << support.why_not;
+TEST(ShippedPitches, AreThoseOfTheSourceTree) {
+  std::set<std::string> in_tree;
+  const fs::path root = THRESHER_SOURCE_DIR "/pitches";
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root)) {
+    if (entry.path().extension() == ".toml") {
+      in_tree.insert(entry.path().lexically_relative(THRESHER_SOURCE_DIR).string());
     }
   }
+  std::set<std::string> in_binary;
+  for (const ShippedPitch& pitch : shipped_pitches()) {
+    const std::string path = pitch.folder + "/" + pitch.name + ".toml";
+    in_binary.insert(path);
+    EXPECT_EQ(pitch.text, text_of(fs::path(THRESHER_SOURCE_DIR) / path)) << path;
+  }
+  EXPECT_EQ(in_binary, in_tree);
 }
 
-TEST(ShippedPitches, NameEveryFileTheyRun) {
-  for (const auto& [name, pitch] : shipped_pitches()) {
-    const std::vector<std::string>& command = pitch.contestant.command;
-    EXPECT_EQ(std::count_if(command.begin(), command.end(),
-                            [&](const std::string& word) {
-                              return std::filesystem::exists(pitch.contestant.folder / word);
-                            }),
-              command.empty() ? 0 : 2)
-        << name << ": serve.py and the program, so that both count in the contestant's hash";
+// A pitch that is read from its file finds every file it runs, or it has a fault.
+TEST(ShippedPitches, AFolderIsPlayableWhereItIsWritten) {
+  for (const char* folder : {"pitches", "pitches/gpu", "pitches/more"}) {
+    const ScratchFolder scratch;
+    const std::vector<fs::path> files = write_shipped_folder(folder, scratch / "out");
+    EXPECT_FALSE(files.empty()) << folder;
+    for (const fs::path& file : files) {
+      EXPECT_EQ(file.parent_path(), scratch / "out" / folder);
+      EXPECT_TRUE(pitch_file_faults(file).empty()) << file;
+      const Pitch pitch = load_pitch(file);
+      for (const std::string& word : pitch.contestant.command) {
+        EXPECT_TRUE(!word.ends_with(".py") || fs::exists(file.parent_path() / word)) << word;
+      }
+    }
+    EXPECT_EQ(write_shipped_folder(folder, scratch / "out"), files) << "again, as when resumed";
   }
 }
 
-TEST(Baseline, RunsEverySuite) {
-  for (const std::string& name : builtin_suite_names()) {
-    const Suite suite = load_suite(name);
-    const Contestant baseline = thresher::baseline(backend_named("cpu"));
-    EXPECT_EQ(baseline.kind, ContestantKind::kVariant);
-    const cpu::Variant variant = cpu::variant_from_name(baseline.variant);
-    EXPECT_EQ(cpu::name(variant), baseline.name);
-    for (const Problem& problem : suite.problems) {
-      const Support support = cpu::supports(variant, problem, 1);
-      EXPECT_TRUE(support.ok) << name << ", " << problem.name << ": " << support.why_not;
+TEST(ShippedPitches, APitchIsWrittenWithAllThatItRuns) {
+  const ScratchFolder scratch;
+  for (const ShippedPitch& pitch : shipped_pitches()) {
+    const fs::path folder = scratch / pitch.folder.c_str() / pitch.name;
+    const std::vector<fs::path> written = write_shipped_pitch(pitch, folder);
+    ASSERT_FALSE(written.empty());
+    EXPECT_EQ(written.front(), folder / (pitch.name + ".toml"));
+    EXPECT_TRUE(pitch_file_faults(written.front()).empty()) << written.front();
+    for (const std::string& word : load_pitch(written.front()).contestant.command) {
+      EXPECT_TRUE(!word.ends_with(".py") || fs::exists(folder / word)) << pitch.name << word;
     }
   }
+  EXPECT_TRUE(fs::exists(scratch / "pitches/skipped_blocks/plain_c.c")) << "named by an #include";
+}
+
+TEST(ShippedPitches, AnotherFileIsNotOverwritten) {
+  const ScratchFolder scratch;
+  const ShippedPitch pitch = shipped_pitches().front();
+  write_shipped_pitch(pitch, scratch / "mine");
+  write_shipped_pitch(pitch, scratch / "mine");  // the same is fine
+  const fs::path file = scratch / "mine" / (pitch.name + ".toml");
+  std::ofstream(file) << "mine now";
+  EXPECT_EQ(error_message([&] { write_shipped_pitch(pitch, scratch / "mine"); }),
+            "'" + file.string() + "' is there already and is another file; name another folder");
+  EXPECT_EQ(text_of(file), "mine now");
 }
 
 }  // namespace

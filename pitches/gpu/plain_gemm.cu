@@ -1,0 +1,1 @@
+../../examples/cuda/plain_gemm.cu
