@@ -6,6 +6,7 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <initializer_list>
 #include <memory>
@@ -26,6 +27,8 @@ namespace {
 
 using namespace referee;
 
+constexpr double kSlowedTruth = 1 / (1 + kSlowedShare);
+
 std::uint64_t secret_seed() {
   std::uint64_t seed = 0;
   while (seed == 0) {
@@ -43,6 +46,22 @@ Clock::time_point seconds_after(Clock::time_point begin, double seconds) {
 void check_suite(const Suite& suite) {
   if (suite.problems.empty()) throw Error(fmt::format("suite '{}' has no problems", suite.name));
   for (const Problem& problem : suite.problems) thresher::check(problem);
+}
+
+void check_earlier(const MatchSamples& earlier, const Suite& suite) {
+  if (earlier.heats.empty()) return;
+  std::vector<std::string> problems;
+  for (const Problem& problem : suite.problems) problems.push_back(problem.name);
+  if (earlier.problems != problems) {
+    throw Error(fmt::format("the earlier heats are of the problems {}, the suite '{}' has {}",
+                            fmt::join(earlier.problems, ", "), suite.name,
+                            fmt::join(problems, ", ")));
+  }
+  if (std::abs(earlier.slowed_truth - kSlowedTruth) > 1e-9) {
+    throw Error(fmt::format("the earlier heats delayed the champion to {}x, this referee to {}x: "
+                            "their controls cannot be read together",
+                            earlier.slowed_truth, kSlowedTruth));
+  }
 }
 
 // Who brings host code of its own cannot be asked for the time.
@@ -71,6 +90,7 @@ class Referee {
         deadline_(seconds_after(begin_, options.seconds_max)),
         folder_(FolderOwner::kReferee) {
     check_suite(suite);
+    check_earlier(options.earlier, suite);
     record_.seed = options.seed != 0 ? options.seed : secret_seed();
     random_ = Random(record_.seed);
     arm_.program = options.program;
@@ -122,19 +142,22 @@ class Referee {
                           .cold = options_.cold,
                           .champion_slowed_share = champion_slowed};
     MatchSamples& samples = record_.samples;
+    samples.heats = options_.earlier.heats;
+    record_.earlier_heat_count = static_cast<int>(samples.heats.size());
+    if (!samples.heats.empty()) note(fmt::format("goes on after {} heats", samples.heats.size()));
     for (const Problem& problem : suite_.problems) samples.problems.push_back(problem.name);
-    samples.slowed_truth = 1 / (1 + kSlowedShare);
+    samples.slowed_truth = kSlowedTruth;
     note_device("before");
     Heats heats(contest, random_.next());
     bool out_of_time = false;
-    do {
+    while (next_step(samples, match.terms, options_.analysis) == Next::kMoreHeats) {
       Heat heat = heats.play(random_.next(), deadline_);
       if (heat.fault) return decide_by(*heat.fault);
       out_of_time = heat.out_of_time;
       if (out_of_time) break;
       note_heat(heat);
       samples.heats.push_back(std::move(heat.samples));
-    } while (next_step(samples, match.terms, options_.analysis) == Next::kMoreHeats);
+    }
     note_device("after");
     decide_by_samples(match.terms, out_of_time);
   }

@@ -24,6 +24,10 @@ struct MatchOptions {
   bool cold = true;                  // evict caches before every timed call
   std::uint64_t seed = 0;            // 0: drawn from the kernel; recorded either way
   AnalysisOptions analysis;
+  // What an earlier stretch of this very match played: same contestants, suite and terms, which its
+  // owner vouches for. These heats count in every look as if there had been no break, and stand
+  // first in the record's samples. What that does to the errors of a verdict: AnalysisOptions.
+  MatchSamples earlier;
   EngineOptions gpu = {.device = "gpu"};  // for a match on one
   // The thresher binary whose `worker` command runs contestants; empty: the running one. Programs
   // that are not thresher themselves, such as tests, have to say.
@@ -43,7 +47,8 @@ struct Match {
 
 struct MatchRecord {
   Verdict verdict;
-  MatchSamples samples;  // empty when it never came to timing
+  MatchSamples samples;  // empty when it never came to timing; all stretches of the match
+  int earlier_heat_count = 0;  // the first so many heats are of earlier stretches
   std::uint64_t seed = 0;
   std::string champion_hash;
   std::string challenger_hash;

@@ -57,7 +57,7 @@ int more_heats_needed(const std::vector<TermStanding>& standings, int heat_count
 
 MatchEstimate estimate_match(const MatchSamples& samples, const HeatValues& values,
                              const DealTerms& terms, const AnalysisOptions& options) {
-  const double confidence = 1 - referee::look_error(1 - terms.confidence, options);
+  const double confidence = 1 - referee::look_error(1 - terms.confidence, options, values.heat_count);
   const HeatMean gain = referee::mean_of_heats(values.geomean_log_ratio);
   MatchEstimate estimate{
       .speedup = referee::interval(gain, kIntervalConfidence),
@@ -160,7 +160,7 @@ Next next_step(const MatchSamples& samples, const DealTerms& terms,
   // Heats that lost a problem's blocks were played too: they count against the budget.
   const int heats_played = static_cast<int>(samples.heats.size());
   if (heats_played < options.heats_min) return Next::kMoreHeats;
-  if (heats_played >= options.heats_max) return Next::kStop;
+  if (heats_played >= options.heats_limit()) return Next::kStop;
   const Analysis analysis = analyse(samples, terms, options);
   if (analysis.verdict.check == referee::check::kHeats) return Next::kMoreHeats;
   const bool settled = analysis.verdict.kind != VerdictKind::kUnclear;

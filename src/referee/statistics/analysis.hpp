@@ -17,12 +17,17 @@ inline constexpr const char* kControls = "controls";  // the instrument failed i
 inline constexpr const char* kTerms = "terms";        // the deal terms decided
 }  // namespace referee::check
 
-// A match is looked at after every heat from heats_min to heats_max, and its one-sided bounds
-// are wide enough for all these looks together. Equal numbers make a match of fixed length with a
-// single look. Choose them before the first heat and keep them: error rates rest on that.
+// A match is looked at after every heat from heats_min to heats_max, and its one-sided bounds are
+// wide enough for all these looks together. Choose both before the first heat and keep them: error
+// rates rest on that. A stop in between, for want of time, costs nothing, and neither does going on
+// within that range; whoever wants more heats than heats_max grants `heats_more`, at any time and
+// as often as they like: a part of the error is kept back for those looks (terms.hpp).
 struct AnalysisOptions {
   int heats_min = 5;
   int heats_max = 15;
+  int heats_more = 0;
+
+  int heats_limit() const { return heats_max + heats_more; }
 };
 
 // Needs one complete heat (a block of every problem), else throws Error. A single heat leaves all

@@ -13,12 +13,16 @@
 namespace thresher::referee {
 namespace {
 
+constexpr double kErrorKeptBack = 0.2;
+constexpr double kErrorPerLogHeat = 3;
+
 class Judge {
  public:
   Judge(const HeatValues& values, const DealTerms& terms, const AnalysisOptions& options)
       : values_(values),
         terms_(terms),
-        error_(look_error(1 - terms.confidence, options)),
+        options_(options),
+        error_(look_error(1 - terms.confidence, options, values.heat_count)),
         // Accepting needs all problems to pass, so each may err with the full probability. One
         // problem suffices to reject, so there they share it.
         shared_error_(error_ / static_cast<double>(values.problems.size())) {}
@@ -95,6 +99,7 @@ class Judge {
  private:
   const HeatValues& values_;
   const DealTerms& terms_;
+  const AnalysisOptions& options_;
   const double error_;
   const double shared_error_;
 };
@@ -129,9 +134,14 @@ std::string complaint_of_slowed(const HeatMean& heats, double slowed_truth,
 
 }  // namespace
 
-double look_error(double error, const AnalysisOptions& options) {
+double look_error(double error, const AnalysisOptions& options, int heat_count) {
   THRESHER_ASSERT(options.heats_min >= 1 && options.heats_max >= options.heats_min);
-  return error / (1 + 3 * std::log(static_cast<double>(options.heats_max) / options.heats_min));
+  if (heat_count > options.heats_max) {
+    const double beyond = 1 + std::log(static_cast<double>(heat_count) / options.heats_max);
+    return kErrorKeptBack * error / (kErrorPerLogHeat * beyond * beyond);
+  }
+  const double range = std::log(static_cast<double>(options.heats_max) / options.heats_min);
+  return (1 - kErrorKeptBack) * error / (1 + kErrorPerLogHeat * range);
 }
 
 std::vector<TermStanding> judge_terms(const HeatValues& values,

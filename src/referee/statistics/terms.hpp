@@ -13,14 +13,17 @@
 namespace thresher::referee {
 
 // A look is a judgement of the terms while the match may still go on, one after every heat. This
-// is the error each look may make so that all looks from heats_min to heats_max together make at
-// most `error`: error / (1 + 3 ln(heats_max / heats_min)).
+// is the error the look after `heat_count` heats may make so that all looks together, however many
+// heats are granted later, make at most `error`. Four fifths are for the looks from heats_min to
+// heats_max, the same for each: 0.8 error / (1 + 3 ln(heats_max / heats_min)). One fifth is for all
+// looks after that: 0.2 error / (3 (1 + ln(heat_count / heats_max))^2).
 //
 // Looks share most of their heats, so their number matters little and their range in ln(heats)
-// much. With a factor of 3, t-tests after every heat err in 4.0 to 4.8 % of cases where 5 % is
-// allowed, for ranges from 2..15 to 4..60 (terms_test.cpp counts). A match of fixed length has one
-// look, and the formula leaves it the whole error.
-double look_error(double error, const AnalysisOptions& options);
+// much: at a constant error per look, a unit of ln(heats) adds about three times that error. With
+// the whole error, t-tests after every heat err in 4.0 to 4.8 % of cases where 5 % is allowed, for
+// ranges from 2..15 to 4..60 (terms_test.cpp counts). Over ln(heats) from heats_max to infinity the
+// second formula adds up to the fifth that was kept back, so its range needs no end.
+double look_error(double error, const AnalysisOptions& options, int heat_count);
 
 enum class Standing : std::uint8_t { kMet, kOpen, kBroken };
 
