@@ -4,8 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/backend_option.hpp"
 #include "cli/command_line.hpp"
@@ -13,6 +15,7 @@
 #include "cli/match_report.hpp"
 #include "cli/progress.hpp"
 #include "cli/selection.hpp"
+#include "referee/statistics/json.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -27,6 +30,7 @@ struct MatchArguments {
   std::string suite;
   std::vector<std::string> terms;
   MatchOptions options;
+  std::filesystem::path go_on;
   bool warm = false;
   bool json = false;
 };
@@ -113,6 +117,39 @@ DealTerms terms_from(const std::vector<std::string>& assignments) {
   return terms;
 }
 
+nlohmann::json read_record(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  if (!stream) throw UsageError(fmt::format("cannot read {}", file.string()));
+  nlohmann::json record = nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false);
+  if (!record.is_object() || !record.contains("samples") || !record.contains("heats_max")) {
+    throw UsageError(fmt::format("{} is not what 'thresher match --json' writes", file.string()));
+  }
+  return record;
+}
+
+// The range of heats stays the one the match began with: its errors rest on that.
+void go_on_with(const std::filesystem::path& file, Match& match) {
+  const nlohmann::json record = read_record(file);
+  const auto expect = [&](const char* key, const nlohmann::json& here) {
+    if (record.value(key, nlohmann::json()) == here) return;
+    throw UsageError(fmt::format("{}: its {} is another; the same match can go on, no other",
+                                 file.string(), key));
+  };
+  expect("suite", match.suite.name);
+  expect("terms", match.terms);
+  expect("champion_hash", contestant_hash(match.champion));
+  expect("challenger_hash", contestant_hash(match.challenger));
+  match.options.earlier = record.at("samples").get<MatchSamples>();
+  AnalysisOptions& analysis = match.options.analysis;
+  analysis.heats_min = record.at("heats_min");
+  analysis.heats_max = record.at("heats_max");
+  const auto played = static_cast<int>(match.options.earlier.heats.size());
+  if (played >= analysis.heats_limit()) {
+    throw UsageError(fmt::format("{}: all its {} heats are played; --more grants further ones",
+                                 file.string(), played));
+  }
+}
+
 int run_match(const MatchArguments& arguments) {
   const Backend& backend = backend_from(arguments);
   Match match{.champion = contestant_from(arguments.champion, backend),
@@ -121,9 +158,10 @@ int run_match(const MatchArguments& arguments) {
               .terms = terms_from(arguments.terms),
               .options = arguments.options};
   match.options.cold = !arguments.warm;
+  if (!arguments.go_on.empty()) go_on_with(arguments.go_on, match);
   match.options.gpu = gpu_engine_options();
-  // Steps: two contestants with three gates each, then at most heats_max heats.
-  Progress progress(6 + match.options.analysis.heats_max);
+  // Steps: two contestants with three gates each, then at most so many heats.
+  Progress progress(6 + match.options.analysis.heats_limit());
   match.options.progress = [&](const std::string& text) { progress.begin_step(text); };
   const MatchRecord record = judge(match);
   progress.clear();
@@ -164,9 +202,19 @@ Command match_command() {
                    .value = &options.call_timeout_seconds,
                    .what = "Longest time of one call",
                    .range = {{0.01, 3600}}},
+                  {.name = "--heats-max",
+                   .value = &options.analysis.heats_max,
+                   .what = "Most heats; bounds are wider the more looks there may be",
+                   .range = {{5, 10000}}},
+                  {"--go-on", &arguments->go_on,
+                   "Continue the match of this file, written by --json: its heats count"},
+                  {.name = "--more",
+                   .value = &options.analysis.heats_more,
+                   .what = "Heats beyond the most that the match began with",
+                   .range = {{0, 10000}}},
                   {.name = "--blocks",
                    .value = &options.blocks_per_problem,
-                   .what = "ABBA blocks per problem and heat",
+                   .what = "Fewest ABBA blocks per problem and heat; a pilot may ask for more",
                    .range = {{1, 1000}}},
                   contestant_threads_option(options.thread_count),
                   {.name = "--seed",

@@ -5,6 +5,7 @@
 
 #include "engine/backends.hpp"
 #include "gemm/random.hpp"
+#include "referee/fault.hpp"
 #include "referee/statistics/json.hpp"
 #include "tank/pitch/constraint.hpp"
 #include "thresher/error.hpp"
@@ -17,6 +18,12 @@ using Json = nlohmann::json;
 bool has_lost(VerdictKind kind) {
   return kind == VerdictKind::kRejected || kind == VerdictKind::kWrong ||
          kind == VerdictKind::kInvalid;
+}
+
+// What a measured ceiling accuses of is no property of the idea: the ceiling belongs to one machine
+// at one moment, and a constraint would outlive it.
+bool teaches(const Verdict& verdict) {
+  return has_lost(verdict.kind) && verdict.check != referee::check::kSpeedOfLight;
 }
 
 // Wrong answers and broken builds do not mend themselves when the champion changes; a mere loss
@@ -179,7 +186,7 @@ const PlayedMatch& RoundPlayer::settle(const std::string& name, bool control) {
   if (!match.verdict_entry) record_verdict(match);
   const bool wins_title = match.verdict.kind == VerdictKind::kAccepted && !control;
   if (wins_title && !round().has_new_champion) crown(attempt);
-  if (has_lost(match.verdict.kind)) learn(attempt, match);
+  if (teaches(match.verdict)) learn(attempt, match);
   return match;
 }
 

@@ -106,13 +106,17 @@ MatchSamples controlled(const std::vector<double>& same, const std::vector<doubl
   return samples;
 }
 
+Controls controls_of(const MatchSamples& samples, const DealTerms& terms = {}) {
+  return judge_controls(samples, terms).controls;
+}
+
 const std::vector<double> kNothing = {0.002, -0.001, 0.001, -0.003, 0.001};
 const double kDelay = std::log(kSlowedTruth);
 const std::vector<double> kFound = {kDelay + 0.003, kDelay - 0.004, kDelay, kDelay + 0.002,
                                     kDelay - 0.001};
 
 TEST(Controls, PassOnASoundInstrument) {
-  const Controls controls = judge_controls(controlled(kNothing, kFound), {});
+  const Controls controls = controls_of(controlled(kNothing, kFound));
   EXPECT_TRUE(controls.ok) << controls.why_not;
   EXPECT_EQ(controls.why_not, "");
   EXPECT_EQ(controls.slowed_truth, kSlowedTruth);
@@ -124,14 +128,13 @@ TEST(Controls, PassOnASoundInstrument) {
 // mean 0.02, sd 0.01 / sqrt(2), t(4) of 99.5 % = 4.604095.
 TEST(Controls, ReportIntervalsOf99Percent) {
   const std::vector<double> same = {0.01, 0.03, 0.02, 0.02, 0.02};
-  const Controls controls = judge_controls(controlled(same, kFound), {});
+  const Controls controls = controls_of(controlled(same, kFound));
   EXPECT_NEAR(controls.same.low, std::exp(0.02 - 4.604095 * 0.01 / std::sqrt(10)), 1e-8);
   EXPECT_NEAR(controls.same.high, std::exp(0.02 + 4.604095 * 0.01 / std::sqrt(10)), 1e-8);
 }
 
 TEST(Controls, FailWhenTheCopyDiffers) {
-  const Controls controls =
-      judge_controls(controlled({0.021, 0.02, 0.019, 0.02, 0.02}, kFound), {});
+  const Controls controls = controls_of(controlled({0.021, 0.02, 0.019, 0.02, 0.02}, kFound));
   EXPECT_FALSE(controls.ok);
   EXPECT_EQ(controls.why_not,
             "the champion against its own copy came out at 1.020x (1.019..1.022)");
@@ -139,23 +142,30 @@ TEST(Controls, FailWhenTheCopyDiffers) {
 
 // A tenth of ln 1.01 is 0.000995.
 TEST(Controls, ForgiveABiasTooSmallToTurnAVerdict) {
-  EXPECT_TRUE(judge_controls(controlled(std::vector(5, 0.00099), kFound), {}).ok);
-  EXPECT_FALSE(judge_controls(controlled(std::vector(5, 0.00101), kFound), {}).ok);
-  EXPECT_TRUE(judge_controls(controlled(std::vector(5, 0.00101), kFound), {.speedup_min = 1.1}).ok);
+  EXPECT_TRUE(controls_of(controlled(std::vector(5, 0.00099), kFound)).ok);
+  EXPECT_FALSE(controls_of(controlled(std::vector(5, 0.00101), kFound)).ok);
+  EXPECT_TRUE(controls_of(controlled(std::vector(5, 0.00101), kFound), {.speedup_min = 1.1}).ok);
 }
 
-TEST(Controls, FailWhenTheDelayIsMissed) {
-  const Controls controls = judge_controls(controlled(kNothing, {-0.3, 0.2, 0.1, -0.4, -0.1}), {});
-  EXPECT_FALSE(controls.ok);
-  EXPECT_EQ(
-      controls.why_not,
-      "the champion slowed to 0.900x came out at 0.905x (0.535..1.530), too noisy to be seen");
+// Whatever the bounds of the match say is made of the same noise.
+TEST(Controls, TooNoisyToShowAnythingContradictNothing) {
+  const JudgedControls judged =
+      judge_controls(controlled({0.2, -0.3, 0.25, -0.1, 0.02}, {-0.3, 0.2, 0.1, -0.4, -0.1}), {});
+  EXPECT_TRUE(judged.controls.ok) << judged.controls.why_not;
+  EXPECT_EQ(judged.bias_max, 0);
+}
+
+// The mean of the copy is 0.02, t(4) of 99.5 % = 4.604095 and the standard error sqrt(1e-7).
+TEST(Controls, SayHowFarTheInstrumentMayBeOff) {
+  const JudgedControls judged =
+      judge_controls(controlled({0.021, 0.02, 0.019, 0.02, 0.02}, kFound), {});
+  EXPECT_NEAR(judged.bias_max, 0.02 + 4.604095 * std::sqrt(0.5e-6 / 5), 1e-6);
 }
 
 // A quarter of ln 0.9 may be missing or too much, and no more.
 TEST(Controls, FailWhenTheDelayComesOutWrong) {
   const auto judge = [](double share) {
-    return judge_controls(controlled(kNothing, std::vector(5, share * kDelay)), {});
+    return controls_of(controlled(kNothing, std::vector(5, share * kDelay)));
   };
   EXPECT_TRUE(judge(0.76).ok);
   EXPECT_TRUE(judge(1.24).ok);
@@ -167,12 +177,47 @@ TEST(Controls, FailWhenTheDelayComesOutWrong) {
 TEST(Controls, FailWhenTheyWereNotTaken) {
   MatchSamples samples = controlled(kNothing, kFound);
   for (HeatSamples& heat : samples.heats) heat.slowed.clear();
-  EXPECT_EQ(judge_controls(samples, {}).why_not,
-            "the champion was not measured with a known delay");
+  EXPECT_EQ(controls_of(samples).why_not, "the champion was not measured with a known delay");
   for (HeatSamples& heat : samples.heats) heat.same.clear();
-  EXPECT_EQ(judge_controls(samples, {}).why_not,
-            "the champion was not measured against its own copy");
-  EXPECT_FALSE(judge_controls(samples, {}).ok);
+  EXPECT_EQ(controls_of(samples).why_not, "the champion was not measured against its own copy");
+  EXPECT_FALSE(controls_of(samples).ok);
+}
+
+// Five heats of both arms that go up and down together, the challenger further by this factor.
+double p_of_factor(double factor) {
+  const std::vector<double> champion = {0, 0.4, 0.1, 0.3, 0.2};
+  std::vector<double> challenger;
+  for (const double value : champion) challenger.push_back(factor * value - 1);
+  return spread_p_value(champion, challenger);
+}
+
+// One order of 120 goes entirely with the other arm's; turned round it is the least surprising.
+TEST(SpreadPValue, IsExactForFewHeats) {
+  EXPECT_NEAR(p_of_factor(1.5), 1.0 / 120, 1e-12);
+  EXPECT_NEAR(p_of_factor(0.5), 1, 1e-12);
+  EXPECT_EQ(spread_p_value(std::vector{0.0}, std::vector{1.0}), 1);
+}
+
+// Arms that spread alike, whatever hits both of them: at most its level, nearly so where exact.
+TEST(SpreadPValue, KeepsItsLevelHoweverMuchTheArmsGoTogether) {
+  constexpr int kTrials = 4000;
+  constexpr int kHeats = 9;
+  for (const double common : {0.0, 1.0, 7.0}) {
+    Random random(3);
+    int found = 0;
+    for (int trial = 0; trial < kTrials; ++trial) {
+      std::vector<double> champion;
+      std::vector<double> challenger;
+      for (int i = 0; i < kHeats; ++i) {
+        const double both = common * normal_value(random);
+        champion.push_back(both + normal_value(random));
+        challenger.push_back(both + normal_value(random));
+      }
+      found += spread_p_value(champion, challenger) < 0.05 ? 1 : 0;
+    }
+    EXPECT_LT(found, kTrials * 0.05 + 4 * std::sqrt(kTrials * 0.05));
+    EXPECT_GT(found, kTrials * 0.02) << common;
+  }
 }
 
 }  // namespace
