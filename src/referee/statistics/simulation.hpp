@@ -38,7 +38,7 @@ inline constexpr std::array<NamedWorld, 3> kNoisyWorlds = {{
     // Every other call is hit; half of those lose more than 15 %, one in ten more than 40 %.
     {"one busy core",
      {.noise_sd = 0.02, .outlier_share = 0.5, .outlier_median = 0.15, .process_offset_sd = 0.01}},
-    {"a neighbour comes and goes",
+    {"a neighbour",
      {.noise_sd = 0.02,
       .process_offset_sd = 0.01,
       .guest = {.time_share = 0.5,

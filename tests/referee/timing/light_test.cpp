@@ -48,8 +48,8 @@ TEST(Light, MeasuresAgainBeforeItAccuses) {
   EXPECT_FALSE(light.check(kProblem, 0.3 * floor_ns));
   EXPECT_NEAR(light.floor_ns(kProblem), floor_ns / 2, 1);
   // The two measurements are a factor of 2 apart: that is what is not known about the ceiling.
-  EXPECT_FALSE(light.check(kProblem, 0.13 * floor_ns));
-  EXPECT_TRUE(light.check(kProblem, 0.1 * floor_ns));
+  EXPECT_FALSE(light_that_measures(2).check(kProblem, 0.13 * floor_ns));
+  EXPECT_TRUE(light_that_measures(2).check(kProblem, 0.12 * floor_ns));
 }
 
 TEST(Light, DoesNotMeasureWhereNothingIsSuspect) {
