@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/backend_option.hpp"
 #include "cli/command_line.hpp"
@@ -17,8 +19,9 @@
 #include "cli/presence.hpp"
 #include "cli/progress.hpp"
 #include "cli/selection.hpp"
-#include "referee/contestant/program.hpp"
 #include "cli/terms_option.hpp"
+#include "referee/contestant/program.hpp"
+#include "referee/statistics/json.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -33,6 +36,7 @@ struct MatchArguments {
   std::string suite;
   std::vector<std::string> terms;
   MatchOptions options;
+  std::filesystem::path go_on;
   bool warm = false;
   bool json = false;
 };
@@ -112,6 +116,39 @@ Contestant challenger_from(const MatchArguments& arguments, const Backend& backe
   return command;
 }
 
+nlohmann::json read_record(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  if (!stream) throw UsageError(fmt::format("cannot read {}", file.string()));
+  nlohmann::json record = nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false);
+  if (!record.is_object() || !record.contains("samples") || !record.contains("heats_max")) {
+    throw UsageError(fmt::format("{} is not what 'thresher match --json' writes", file.string()));
+  }
+  return record;
+}
+
+// The range of heats stays the one the match began with: its errors rest on that.
+void go_on_with(const std::filesystem::path& file, Match& match) {
+  const nlohmann::json record = read_record(file);
+  const auto expect = [&](const char* key, const nlohmann::json& here) {
+    if (record.value(key, nlohmann::json()) == here) return;
+    throw UsageError(fmt::format("{}: its {} is another; the same match can go on, no other",
+                                 file.string(), key));
+  };
+  expect("suite", match.suite.name);
+  expect("terms", match.terms);
+  expect("champion_hash", contestant_hash(match.champion));
+  expect("challenger_hash", contestant_hash(match.challenger));
+  match.options.earlier = record.at("samples").get<MatchSamples>();
+  AnalysisOptions& analysis = match.options.analysis;
+  analysis.heats_min = record.at("heats_min");
+  analysis.heats_max = record.at("heats_max");
+  const auto played = static_cast<int>(match.options.earlier.heats.size());
+  if (played >= analysis.heats_limit()) {
+    throw UsageError(fmt::format("{}: all its {} heats are played; --more grants further ones",
+                                 file.string(), played));
+  }
+}
+
 int run_match(const MatchArguments& arguments) {
   const Interruption interruption("a match keeps nothing; the same command starts it anew");
   const Backend& backend = backend_from(arguments);
@@ -123,9 +160,10 @@ int run_match(const MatchArguments& arguments) {
   check_match_fits(match.suite);
   const Presence presence("match");
   match.options.cold = !arguments.warm;
+  if (!arguments.go_on.empty()) go_on_with(arguments.go_on, match);
   match.options.gpu = gpu_engine_options();
-  // Steps: two contestants with three gates each, then at most heats_max heats.
-  Progress progress(6 + match.options.analysis.heats_max);
+  // Steps: two contestants with three gates each, then at most so many heats.
+  Progress progress(6 + match.options.analysis.heats_limit());
   match.options.progress = [&](const std::string& text) { progress.begin_step(text); };
   const MatchRecord record = judge(match);
   progress.clear();
@@ -142,39 +180,48 @@ int run_match(const MatchArguments& arguments) {
 Command match_command() {
   const auto arguments = std::make_shared<MatchArguments>();
   MatchOptions& options = arguments->options;
-  return {
-      .name = "match",
-      .what = "Judge a challenger against a champion; exit code 0 if it is accepted",
-      .options = {{"--champion", &arguments->champion, "Variant, .c, .cpp or .so file"},
-                  {"--challenger", &arguments->challenger, "Variant, .c, .cpp or .so file"},
-                  {"command", &arguments->command,
-                   "After --: a challenger that speaks the protocol (docs/contestants.md)"},
-                  backend_option(arguments->backend),
-                  {.name = "--suite",
-                   .value = &arguments->suite,
-                   .what = "Suite name or .toml file",
-                   .required = true},
-                  terms_option(arguments->terms),
-                  {.name = "--seconds",
-                   .value = &options.seconds_max,
-                   .what = "Longest time the match may take",
-                   .range = {{0.1, 86400}}},
-                  {.name = "--call-seconds",
-                   .value = &options.call_timeout_seconds,
-                   .what = "Longest time of one call",
-                   .range = {{0.01, 3600}}},
-                  {.name = "--blocks",
-                   .value = &options.blocks_per_problem,
-                   .what = "ABBA blocks per problem and heat",
-                   .range = {{1, 1000}}},
-                  contestant_threads_option(options.thread_count),
-                  {.name = "--seed",
-                   .value = &options.seed,
-                   .what = "To repeat a match: who knows it can foresee the inputs",
-                   .default_text = "drawn from the kernel"},
-                  {"--warm", &arguments->warm, "Leave caches warm between calls"},
-                  json_flag(arguments->json)},
-      .run = [arguments] { return run_match(*arguments); }};
+  return {.name = "match",
+          .what = "Judge a challenger against a champion; exit code 0 if it is accepted",
+          .options = {{"--champion", &arguments->champion, "Variant, .c, .cpp or .so file"},
+                      {"--challenger", &arguments->challenger, "Variant, .c, .cpp or .so file"},
+                      {"command", &arguments->command,
+                       "After --: a challenger that speaks the protocol (docs/contestants.md)"},
+                      backend_option(arguments->backend),
+                      {.name = "--suite",
+                       .value = &arguments->suite,
+                       .what = "Suite name or .toml file",
+                       .required = true},
+                      terms_option(arguments->terms),
+                      {.name = "--seconds",
+                       .value = &options.seconds_max,
+                       .what = "Longest time the match may take",
+                       .range = {{0.1, 86400}}},
+                      {.name = "--call-seconds",
+                       .value = &options.call_timeout_seconds,
+                       .what = "Longest time of one call",
+                       .range = {{0.01, 3600}}},
+                      {.name = "--heats-max",
+                       .value = &options.analysis.heats_max,
+                       .what = "Most heats; bounds are wider the more looks there may be",
+                       .range = {{5, 10000}}},
+                      {"--go-on", &arguments->go_on,
+                       "Continue the match of this file, written by --json: its heats count"},
+                      {.name = "--more",
+                       .value = &options.analysis.heats_more,
+                       .what = "Heats beyond the most that the match began with",
+                       .range = {{0, 10000}}},
+                      {.name = "--blocks",
+                       .value = &options.blocks_per_problem,
+                       .what = "Fewest ABBA blocks per problem and heat; a pilot may ask for more",
+                       .range = {{1, 1000}}},
+                      contestant_threads_option(options.thread_count),
+                      {.name = "--seed",
+                       .value = &options.seed,
+                       .what = "To repeat a match: who knows it can foresee the inputs",
+                       .default_text = "drawn from the kernel"},
+                      {"--warm", &arguments->warm, "Leave caches warm between calls"},
+                      json_flag(arguments->json)},
+          .run = [arguments] { return run_match(*arguments); }};
 }
 
 }  // namespace thresher::cli

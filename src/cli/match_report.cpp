@@ -60,6 +60,9 @@ void print_json(const Match& match, const MatchRecord& record) {
                             {"champion_hash", record.champion_hash},
                             {"challenger_hash", record.challenger_hash},
                             {"seconds", record.seconds},
+                            {"heats_min", match.options.analysis.heats_min},
+                            {"heats_max", match.options.analysis.heats_max},
+                            {"earlier_heats", record.earlier_heat_count},
                             {"log", record.log}};
   fmt::print("{}\n", json.dump());
 }
@@ -75,6 +78,11 @@ void print_tables(const Match& match, const MatchRecord& record) {
   if (verdict.estimate) {
     table.add_row({"detectable", fmt::format("a gain of {:.1f} % in 9 of 10 such matches",
                                              100 * verdict.estimate->minimum_detectable_effect)});
+  }
+  if (verdict.estimate && verdict.estimate->left_out_count > 0) {
+    table.add_row(
+        {"left out", fmt::format("{} of {} blocks: the machine was disturbed",
+                                 verdict.estimate->left_out_count, verdict.estimate->block_count)});
   }
   table.add_row({"champion", match.champion.name});
   table.add_row({"challenger", match.challenger.name});

@@ -2,9 +2,15 @@
 // thresher referee selftest: does the referee, on this machine and today, tell nothing from
 // something? Matches of the champion against itself, without and with a gain of known size.
 #include <fmt/format.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -18,6 +24,7 @@
 #include "cli/selection.hpp"
 #include "cli/table.hpp"
 #include "referee/match.hpp"
+#include "thresher/error.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -32,7 +39,8 @@ struct SelftestArguments {
   int thread_count = 0;
   int match_count = 20;
   int gain_match_count = 20;
-  double gain = 0.02;
+  std::vector<std::string> gains = {"0.02"};
+  bool load = false;
   double seconds_max = 60;
   bool json = false;
 };
@@ -41,6 +49,7 @@ struct Tally {
   int match_count = 0;
   int accepted_count = 0;
   int different_count = 0;  // the 95 % interval does not contain 1
+  int rejected_count = 0;
   int unclear_count = 0;
   double log_speedup_sum = 0;
   double seconds = 0;
@@ -52,6 +61,7 @@ struct Tally {
     ++match_count;
     seconds += record.seconds;
     if (record.verdict.kind == VerdictKind::kAccepted) ++accepted_count;
+    if (record.verdict.kind == VerdictKind::kRejected) ++rejected_count;
     if (record.verdict.kind == VerdictKind::kUnclear) ++unclear_count;
     if (!record.verdict.estimate) return;
     const Estimate& speedup = record.verdict.estimate->speedup;
@@ -59,6 +69,51 @@ struct Tally {
     log_speedup_sum += std::log(speedup.value);
   }
 };
+
+// Another process that keeps one core busy for as long as this lives.
+class Load {
+ public:
+  explicit Load(bool wanted) {
+    if (!wanted) return;
+    pid_ = fork();
+    if (pid_ == 0) spin_for_ever();
+    if (pid_ < 0) throw Error("cannot start the process that keeps a core busy");
+  }
+  Load(const Load&) = delete;
+  Load& operator=(const Load&) = delete;
+  ~Load() {
+    if (pid_ <= 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+
+ private:
+  // Always the same core, so that the kernel cannot move it out of the arms' way.
+  [[noreturn]] static void spin_for_ever() {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    cpu_set_t here;
+    CPU_ZERO(&here);
+    CPU_SET(sched_getcpu(), &here);
+    sched_setaffinity(0, sizeof here, &here);
+    volatile unsigned counter = 0;
+    while (true) counter = counter + 1;
+  }
+
+  pid_t pid_ = -1;
+};
+
+std::vector<double> gains_from(const std::vector<std::string>& words) {
+  std::vector<double> gains;
+  for (const std::string& word : words) {
+    char* end = nullptr;
+    const double gain = std::strtod(word.c_str(), &end);
+    if (word.empty() || *end != '\0' || !(gain > 0 && gain <= 10)) {
+      throw UsageError(fmt::format("--gain: '{}' is not a share above 0 and up to 10", word));
+    }
+    gains.push_back(gain);
+  }
+  return gains;
+}
 
 Suite chosen_suite(const SelftestArguments& arguments) {
   Suite suite{.name = arguments.suite};
@@ -83,51 +138,84 @@ Tally play(const SelftestArguments& arguments, int match_count, double gain, Pro
 }
 
 nlohmann::json to_json(const Tally& tally) {
-  return {{"matches", tally.match_count},         {"accepted", tally.accepted_count},
-          {"different", tally.different_count},   {"unclear", tally.unclear_count},
-          {"mean_speedup", tally.mean_speedup()}, {"seconds", tally.seconds}};
+  return {{"matches", tally.match_count},
+          {"accepted", tally.accepted_count},
+          {"different", tally.different_count},
+          {"rejected", tally.rejected_count},
+          {"unclear", tally.unclear_count},
+          {"mean_speedup", tally.mean_speedup()},
+          {"seconds", tally.seconds}};
 }
 
 void add_row(Table& table, const std::string& name, const Tally& tally) {
   table.add_row({name, fmt::format("{}", tally.match_count),
                  fmt::format("{:.0f} %", 100 * tally.share(tally.different_count)),
                  fmt::format("{:.0f} %", 100 * tally.share(tally.accepted_count)),
+                 fmt::format("{:.0f} %", 100 * tally.share(tally.rejected_count)),
                  fmt::format("{:.0f} %", 100 * tally.share(tally.unclear_count)),
                  fmt::format("{:.4f}", tally.mean_speedup()),
                  fmt::format("{:.1f}", tally.seconds / std::max(1, tally.match_count))});
 }
 
-void print_tables(const SelftestArguments& arguments, const Tally& same, const Tally& gained) {
+struct Gained {
+  double gain = 0;
+  Tally tally;
+};
+
+void print_tables(const Tally& same, const std::vector<Gained>& gained) {
   Table table({{"champion against itself"},
                {"matches", Align::kRight},
                {"called different", Align::kRight},
                {"accepted", Align::kRight},
+               {"rejected", Align::kRight},
                {"unclear", Align::kRight},
                {"mean speedup", Align::kRight},
                {"s per match", Align::kRight}});
   add_row(table, "as it is", same);
-  add_row(table, fmt::format("with a gain of {:.1f} %", 100 * arguments.gain), gained);
+  for (const Gained& one : gained) {
+    add_row(table, fmt::format("with a gain of {:.1f} %", 100 * one.gain), one.tally);
+  }
   print(table);
+}
+
+// "gained" is the first of the gains, which was once the only one.
+void print_report(const SelftestArguments& arguments, const Tally& same,
+                  const std::vector<Gained>& gained) {
+  nlohmann::json json{{"suite", arguments.suite},
+                      {"gain", gained.front().gain},
+                      {"load", arguments.load},
+                      {"same", to_json(same)},
+                      {"gained", to_json(gained.front().tally)},
+                      {"gains", nlohmann::json::array()}};
+  for (const Gained& one : gained) {
+    nlohmann::json row = to_json(one.tally);
+    row["gain"] = one.gain;
+    json["gains"].push_back(std::move(row));
+  }
+  fmt::print("{}\n", json.dump());
 }
 
 int run_selftest(const SelftestArguments& arguments) {
   const Interruption interruption("a selftest keeps nothing; the same command starts it anew");
   check_match_fits(chosen_suite(arguments));
   const Presence presence("referee selftest");
-  Progress progress(arguments.match_count + arguments.gain_match_count);
+  const std::vector<double> gains = gains_from(arguments.gains);
+  Progress progress(arguments.match_count +
+                    arguments.gain_match_count * static_cast<int>(gains.size()));
+  const Load load(arguments.load);
   const Tally same = play(arguments, arguments.match_count, 0, progress);
-  const Tally gained = play(arguments, arguments.gain_match_count, arguments.gain, progress);
+  std::vector<Gained> gained;
+  for (const double gain : gains) {
+    gained.push_back({gain, play(arguments, arguments.gain_match_count, gain, progress)});
+  }
   progress.clear();
   if (arguments.json) {
-    const nlohmann::json json{{"suite", arguments.suite},
-                              {"gain", arguments.gain},
-                              {"same", to_json(same)},
-                              {"gained", to_json(gained)}};
-    fmt::print("{}\n", json.dump());
+    print_report(arguments, same, gained);
   } else {
-    print_tables(arguments, same, gained);
+    print_tables(same, gained);
   }
-  const bool sound = same.share(same.different_count) <= kDifferentShareMax;
+  const bool sound = same.share(same.different_count) <= kDifferentShareMax &&
+                     same.share(same.accepted_count) <= kDifferentShareMax;
   return sound ? kExitOk : kExitFailure;
 }
 
@@ -136,7 +224,9 @@ int run_selftest(const SelftestArguments& arguments) {
 Command referee_selftest_command() {
   const auto arguments = std::make_shared<SelftestArguments>();
   return {.name = "selftest",
-          .what = "Play the champion against itself; exit code 1 if more than 5 % are different",
+          .what =
+              "Play the champion against itself; exit code 1 if more than 5 % are different or "
+              "accepted",
           .options = {{"--suite", &arguments->suite, "Suite name or .toml file"},
                       {"--problem", &arguments->problems, "Only these problems"},
                       contestant_threads_option(arguments->thread_count),
@@ -153,9 +243,10 @@ Command referee_selftest_command() {
                        .what = "Matches with one",
                        .range = {{0, 100000}}},
                       {.name = "--gain",
-                       .value = &arguments->gain,
-                       .what = "Gain to inject",
-                       .range = {{0, 10}}},
+                       .value = &arguments->gains,
+                       .what = "Gains to inject, one after the other: 0.02 0.1 0.3",
+                       .default_text = "0.02"},
+                      {"--load", &arguments->load, "Keep one core busy meanwhile"},
                       {.name = "--seconds",
                        .value = &arguments->seconds_max,
                        .what = "Longest time of one match",

@@ -40,10 +40,17 @@ struct NoiseRow {
   referee::VerdictRates double_gain;
 };
 
+struct NoisyRow {
+  std::string_view world;
+  referee::NamedTruth truth;
+  referee::VerdictRates rates;
+};
+
 struct Figures {
   std::vector<DesignRow> designs;
   std::vector<ContractRow> contract;
   std::vector<NoiseRow> noise;
+  std::vector<NoisyRow> noisy;
 };
 
 NoiseRow rate_noise(double noise_sd, std::string_view rule, const SimulateOptions& options) {
@@ -59,7 +66,8 @@ NoiseRow rate_noise(double noise_sd, std::string_view rule, const SimulateOption
 Figures simulate(const SimulateOptions& options) {
   const std::vector<referee::NamedTruth> truths = referee::contract_truths();
   Progress progress(static_cast<std::int64_t>(referee::kDesigns.size() + truths.size() +
-                                              referee::kNoises.size()));
+                                              referee::kNoises.size() +
+                                              referee::kNoisyWorlds.size()));
   Figures figures;
   for (const referee::Design& design : referee::kDesigns) {
     progress.begin_step(design.name);
@@ -84,6 +92,14 @@ Figures simulate(const SimulateOptions& options) {
     progress.begin_step(fmt::format("noise of {:.1f} %", 100 * noise_sd));
     for (const std::string_view rule : {"referee", "GSPRT"}) {
       figures.noise.push_back(rate_noise(noise_sd, rule, options));
+    }
+  }
+  for (const referee::NamedWorld& named : referee::kNoisyWorlds) {
+    progress.begin_step(named.name);
+    for (referee::NamedTruth& truth : referee::noisy_truths()) {
+      const referee::VerdictRates rates = referee::rate_verdicts(
+          referee::noisy_plan(named.world, truth.speedups), options.trial_count, options.seed);
+      figures.noisy.push_back({named.name, std::move(truth), rates});
     }
   }
   return figures;
@@ -147,6 +163,28 @@ void print_noise(const std::vector<NoiseRow>& rows) {
   print(table);
 }
 
+void print_noisy(const std::vector<NoisyRow>& rows) {
+  fmt::print(
+      "\nThree problems on a noisy machine, at least +1 %, none below -3 %, heats that fit 25 s:\n"
+      "what is decided, in %\n");
+  Table table({{"world"},
+               {"challenger"},
+               {"accepted", Align::kRight},
+               {"rejected", Align::kRight},
+               {"unclear", Align::kRight},
+               {"of it void", Align::kRight},
+               {"mean heats", Align::kRight}});
+  std::string_view world;
+  for (const NoisyRow& row : rows) {
+    table.add_row({std::string(row.world == world ? "" : row.world), std::string(row.truth.name),
+                   percent(row.rates.accepted), percent(row.rates.rejected),
+                   percent(row.rates.unclear), percent(row.rates.controls_failed),
+                   fmt::format("{:.1f}", row.rates.heats_mean)});
+    world = row.world;
+  }
+  print(table);
+}
+
 Json to_json(const referee::VerdictRates& rates) {
   return {{"accepted", rates.accepted},
           {"rejected", rates.rejected},
@@ -195,6 +233,17 @@ Json noise_to_json(const std::vector<NoiseRow>& rows) {
   return list;
 }
 
+Json noisy_to_json(const std::vector<NoisyRow>& rows) {
+  Json list = Json::array();
+  for (const NoisyRow& row : rows) {
+    list.push_back({{"world", row.world},
+                    {"challenger", row.truth.name},
+                    {"speedups", row.truth.speedups},
+                    {"verdicts", to_json(row.rates)}});
+  }
+  return list;
+}
+
 int run_simulate(const SimulateOptions& options) {
   const Figures figures = simulate(options);
   if (options.json) {
@@ -202,13 +251,15 @@ int run_simulate(const SimulateOptions& options) {
                             {"seed", options.seed},
                             {"designs", designs_to_json(figures.designs)},
                             {"contract", contract_to_json(figures.contract)},
-                            {"noise", noise_to_json(figures.noise)}}
+                            {"noise", noise_to_json(figures.noise)},
+                            {"noisy", noisy_to_json(figures.noisy)}}
                            .dump());
     return kExitOk;
   }
   print_designs(figures.designs);
   print_contract(figures.contract);
   print_noise(figures.noise);
+  print_noisy(figures.noisy);
   return kExitOk;
 }
 

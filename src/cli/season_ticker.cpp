@@ -10,7 +10,8 @@
 namespace thresher::cli {
 namespace {
 
-constexpr auto kBetweenLines = std::chrono::seconds(10);  // between two lines where there is no terminal
+constexpr auto kBetweenLines =
+    std::chrono::seconds(10);  // between two lines where there is no terminal
 
 // What a match ends with is announced as its verdict.
 bool is_verdict(const std::string& step) {
@@ -61,8 +62,7 @@ void SeasonTicker::show() {
   const std::size_t width = static_cast<std::size_t>(terminal_width(stderr)) - 1;
   std::string line = fmt::format("[{:.0f} of {:.0f} s] {}", seconds, seconds_max_, what_);
   if (!step_.empty()) line = fmt::format("{}: {}", line.substr(0, width - 10), step_);
-  fmt::print(stderr, fmt::runtime(on_terminal_ ? "\r\033[K{}" : "{}\n"),
-             line.substr(0, width));
+  fmt::print(stderr, fmt::runtime(on_terminal_ ? "\r\033[K{}" : "{}\n"), line.substr(0, width));
   std::fflush(stderr);
 }
 

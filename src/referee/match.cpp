@@ -16,7 +16,9 @@
 #include "gemm/random.hpp"
 #include "referee/contestant/build.hpp"
 #include "referee/gates.hpp"
+#include "referee/same_plan.hpp"
 #include "referee/sandbox/scratch.hpp"
+#include "referee/timing/cores.hpp"
 #include "referee/timing/heats.hpp"
 #include "referee/timing/light.hpp"
 #include "referee/venue.hpp"
@@ -43,6 +45,10 @@ Clock::time_point seconds_after(Clock::time_point begin, double seconds) {
          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
 void check_suite(const Suite& suite) {
   if (suite.problems.empty()) throw Error(fmt::format("suite '{}' has no problems", suite.name));
   for (const Problem& problem : suite.problems) thresher::check(problem);
@@ -58,9 +64,10 @@ void check_earlier(const MatchSamples& earlier, const Suite& suite) {
                             fmt::join(problems, ", ")));
   }
   if (std::abs(earlier.slowed_truth - kSlowedTruth) > 1e-9) {
-    throw Error(fmt::format("the earlier heats delayed the champion to {}x, this referee to {}x: "
-                            "their controls cannot be read together",
-                            earlier.slowed_truth, kSlowedTruth));
+    throw Error(
+        fmt::format("the earlier heats delayed the champion to {}x, this referee to {}x: "
+                    "their controls cannot be read together",
+                    earlier.slowed_truth, kSlowedTruth));
   }
 }
 
@@ -104,6 +111,7 @@ class Referee {
 
   // True when the contestant may go on; otherwise the verdict stands.
   bool admit(const Contestant& contestant, Scope scope, Side& side) {
+    const Clock::time_point begin = Clock::now();
     BuildResult built = build(contestant, {.program = options_.program,
                                            .folder = new_folder().path(),
                                            .gpu = gpu_.get(),
@@ -123,16 +131,20 @@ class Referee {
       fault = std::move(gates.fault);
       record_.verdict.missing_protections = std::move(gates.refusals);
     }
-    if (!fault) note(fmt::format("{}: passed the gates", contestant.name));
+    if (!fault) {
+      note(fmt::format("{}: passed the gates, {:.1f} s", contestant.name, seconds_since(begin)));
+    }
     if (fault) decide_by(*fault);
     return !fault;
   }
 
   void play(const Match& match, const Side& champion, const Side& challenger,
             double champion_slowed) {
-    const Light light(venue_.rates(arm_), options_.cold);
+    Light light(ceilings(champion, challenger), options_.cold,
+                [this] { return venue_.rates_again(arm_); });
     arm_.clock = clock_for({&match.champion, &match.challenger});
     note_clock(match);
+    bind_arms();
     const Contest contest{.suite = suite_,
                           .champion = champion,
                           .challenger = challenger,
@@ -140,6 +152,7 @@ class Referee {
                           .light = light,
                           .blocks_per_problem = options_.blocks_per_problem,
                           .cold = options_.cold,
+                          .heat_seconds_max = heat_seconds_max(),
                           .champion_slowed_share = champion_slowed};
     MatchSamples& samples = record_.samples;
     samples.heats = options_.earlier.heats;
@@ -147,6 +160,7 @@ class Referee {
     if (!samples.heats.empty()) note(fmt::format("goes on after {} heats", samples.heats.size()));
     for (const Problem& problem : suite_.problems) samples.problems.push_back(problem.name);
     samples.slowed_truth = kSlowedTruth;
+    samples.same_plan = same_plan(match);
     note_device("before");
     Heats heats(contest, random_.next());
     bool out_of_time = false;
@@ -155,15 +169,18 @@ class Referee {
       if (heat.fault) return decide_by(*heat.fault);
       out_of_time = heat.out_of_time;
       if (out_of_time) break;
+      if (heat.pilot) note_pilot(*heat.pilot);
       note_heat(heat);
+      timing_seconds_ += heat.seconds.timing;
       samples.heats.push_back(std::move(heat.samples));
     }
     note_device("after");
+    note_timing_share();
     decide_by_samples(match.terms, out_of_time);
   }
 
   MatchRecord finish() {
-    record_.seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
+    record_.seconds = seconds_since(begin_);
     return std::move(record_);
   }
 
@@ -187,6 +204,36 @@ class Referee {
     return ours ? venue_.clock : SampleClock::kReferee;
   }
 
+  std::vector<std::string> same_plan(const Match& match) {
+    std::vector<std::string> names =
+        gpu_ ? problems_of_same_plan(match.champion, match.challenger, suite_, gpu_->engine())
+             : problems_of_same_plan(match.champion, match.challenger, suite_,
+                                     Engine({.thread_count = arm_.thread_count}));
+    if (!names.empty()) {
+      note(fmt::format("the same plan in both arms, no regression possible: {}",
+                       fmt::join(names, ", ")));
+    }
+    return names;
+  }
+
+  // Measuring them takes seconds where caches are large, and our own engine is never accused.
+  MachineRates ceilings(const Side& champion, const Side& challenger) {
+    const bool ours =
+        champion.job.kind == JobKind::kVariant && challenger.job.kind == JobKind::kVariant;
+    if (ours) return {};
+    const Clock::time_point begin = Clock::now();
+    const MachineRates rates = venue_.rates(arm_);
+    note(fmt::format("the machine's ceilings: {:.1f} s", seconds_since(begin)));
+    return rates;
+  }
+
+  // With a thread on every core there is nothing to choose.
+  void bind_arms() {
+    arm_.cores = quietest_cores(cores_before_, core_use(), arm_.thread_count);
+    if (arm_.cores.empty()) return;
+    note(fmt::format("arms are bound to the quietest cores: {}", fmt::join(arm_.cores, ", ")));
+  }
+
   // Worth a word where it could have been the device's.
   void note_clock(const Match& match) {
     if (venue_.clock != SampleClock::kDevice) return;
@@ -201,6 +248,24 @@ class Referee {
 
   void note_device(const char* when) {
     if (gpu_) note(fmt::format("device {} timing: {}", when, gpu_->describe_clocks()));
+  }
+
+  // So that the fewest heats a verdict needs fit into two thirds of the time that is left.
+  double heat_seconds_max() const {
+    return std::max(0.0, -seconds_since(deadline_)) / (1.5 * options_.analysis.heats_min);
+  }
+
+  void note_pilot(const Pilot& pilot) {
+    note(fmt::format(
+        "pilot: calls of one process spread by {:.1f} %, one block of every problem "
+        "takes {:.2f} s; {} blocks of each in a heat",
+        100 * pilot.spread, pilot.block_seconds, pilot.repeats * options_.blocks_per_problem));
+  }
+
+  // What heats and gates left for timing.
+  void note_timing_share() {
+    const double all = seconds_since(begin_);
+    note(fmt::format("timing was {:.0f} % of {:.1f} s", 100 * timing_seconds_ / all, all));
   }
 
   void note_heat(const Heat& heat) {
@@ -248,6 +313,8 @@ class Referee {
   std::deque<ScratchFolder> folders_;  // one per contestant and one for kernels, in folder_
   Random random_{0};
   ArmOptions arm_;
+  const std::vector<CoreUse> cores_before_ = core_use();
+  double timing_seconds_ = 0;
   MatchRecord record_;
   std::unique_ptr<RefereeGpu> gpu_;  // on a GPU
 };
@@ -261,7 +328,10 @@ MatchRecord referee::judge_with_gain(const Match& match, double champion_slowed_
   referee.record().challenger_hash = contestant_hash(match.challenger);
   Side champion;
   Side challenger;
-  if (!referee.admit(match.challenger, Scope::kAll, challenger)) return referee.finish();
+  // Who was timed in an earlier stretch has passed all gates then; every timed call is checked
+  // anyway.
+  const Scope scope = match.options.earlier.heats.empty() ? Scope::kAll : Scope::kSmoke;
+  if (!referee.admit(match.challenger, scope, challenger)) return referee.finish();
   std::vector<std::string> missing = referee.record().verdict.missing_protections;
   if (!referee.admit(match.champion, Scope::kSmoke, champion)) {
     throw Error(fmt::format("the champion '{}' failed (check '{}'): {}", match.champion.name,

@@ -47,7 +47,7 @@ struct Match {
 
 struct MatchRecord {
   Verdict verdict;
-  MatchSamples samples;  // empty when it never came to timing; all stretches of the match
+  MatchSamples samples;        // empty when it never came to timing; all stretches of the match
   int earlier_heat_count = 0;  // the first so many heats are of earlier stretches
   std::uint64_t seed = 0;
   std::string champion_hash;

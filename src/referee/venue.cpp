@@ -25,6 +25,10 @@ constexpr Venue kVenues[] = {
          [](const ArmOptions& arm) {
            return rates_once(Engine({.thread_count = arm.thread_count}));
          },
+     .rates_again =
+         [](const ArmOptions& arm) {
+           return rates_again(Engine({.thread_count = arm.thread_count}));
+         },
      .build = build_for_cpu,
      .make_staged_arm = make_staged_cpu_arm,
      .samplers = cpu_samplers,
@@ -41,7 +45,8 @@ constexpr Venue kVenues[] = {
          [](const EngineOptions& options, const std::filesystem::path& kernel_folder) {
            return std::make_unique<RefereeGpu>(options, kernel_folder);
          },
-     .rates = [](const ArmOptions& arm) { return arm.gpu->rates(); },
+     .rates = [](const ArmOptions& arm) { return rates_once(arm.gpu->engine()); },
+     .rates_again = [](const ArmOptions& arm) { return rates_again(arm.gpu->engine()); },
      .build = build_for_gpu,
      .make_staged_arm = make_staged_gpu_arm,
      .samplers = gpu_samplers,

@@ -36,6 +36,8 @@ struct Venue {
                                           const std::filesystem::path& kernel_folder);
   // What the machine can do at most.
   MachineRates (*rates)(const ArmOptions& arm);
+  // The same, measured now.
+  MachineRates (*rates_again)(const ArmOptions& arm);
   BuildResult (*build)(const Contestant& contestant, const BuildOptions& options);
   StagedArm (*make_staged_arm)(const Job& job, std::span<const Problem> problems,
                                const ArmOptions& options, std::uint64_t seed);

@@ -183,6 +183,26 @@ TEST_F(Tournament, AMatchNeedsAChallenger) {
   EXPECT_NE(outcome.err.find("--challenger"), std::string::npos) << outcome.err;
 }
 
+TEST_F(Tournament, AMatchGoesOnOnlyAsItself) {
+  const Outcome nowhere = match({"--challenger", "cpu_portable", "--go-on", "/nowhere.json"});
+  EXPECT_EQ(nowhere.exit_code, kExitUsage);
+  EXPECT_NE(nowhere.err.find("cannot read /nowhere.json"), std::string::npos) << nowhere.err;
+  const Outcome foreign = match({"--challenger", "cpu_portable", "--go-on", suite_});
+  EXPECT_EQ(foreign.exit_code, kExitUsage);
+  EXPECT_NE(foreign.err.find("is not what 'thresher match --json' writes"), std::string::npos);
+  const Outcome first = match({"--challenger", "cpu_portable", "--json"});
+  const std::string record = folder_.write("match.json", first.out);
+  const Outcome other = match({"--challenger", "cpu_portable:stages=8", "--go-on", record});
+  EXPECT_EQ(other.exit_code, kExitUsage);
+  EXPECT_NE(other.err.find("its challenger_hash is another"), std::string::npos) << other.err;
+}
+
+TEST_F(Tournament, ASelftestWantsGainsThatAreNumbers) {
+  const Outcome outcome = run_thresher({"referee", "selftest", "--gain", "much"});
+  EXPECT_EQ(outcome.exit_code, kExitUsage);
+  EXPECT_NE(outcome.err.find("'much' is not a share"), std::string::npos) << outcome.err;
+}
+
 TEST_F(Tournament, ASelftestCountsItsMatches) {
   const Outcome outcome =
       run_thresher({"referee", "selftest", "--suite", suite_, "--threads", "1", "--matches", "1",

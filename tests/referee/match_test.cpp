@@ -51,9 +51,10 @@ TEST(Judge, TimesWhoPassesTheGates) {
   EXPECT_EQ(record.samples.problems, std::vector<std::string>{"tiny_gemm"});
   ASSERT_EQ(record.samples.heats.size(), 2u);
   for (const HeatSamples& heat : record.samples.heats) {
-    EXPECT_EQ(heat.match.size(), 3u);
-    EXPECT_EQ(heat.same.size(), 1u);
-    EXPECT_EQ(heat.slowed.size(), 1u);
+    EXPECT_EQ(heat.match.size(), 3 * heat.same.size());  // as many times as the pilot asked for
+    EXPECT_EQ(heat.match.size(), record.samples.heats[0].match.size());
+    EXPECT_GE(heat.same.size(), 1u);
+    EXPECT_EQ(heat.slowed.size(), heat.same.size());
     for (const Block& block : heat.match) {
       for (const double ns : {block.a_ns[0], block.a_ns[1], block.b_ns[0], block.b_ns[1]}) {
         EXPECT_GT(ns, 0);
@@ -67,6 +68,28 @@ TEST(Judge, TimesWhoPassesTheGates) {
     return line.find(" s in all: inputs ") != std::string::npos;
   };
   EXPECT_EQ(std::count_if(record.log.begin(), record.log.end(), speaks_of_time), 2);
+}
+
+// The heats of an earlier stretch count: one more is enough for the two that are asked for.
+TEST(Judge, GoesOnAfterEarlierHeats) {
+  Match match{.champion = variant(""),
+              .challenger = variant(""),
+              .suite = tiny_suite(),
+              .options = quick_options()};
+  match.options.analysis = {.heats_min = 1, .heats_max = 1};
+  const MatchRecord first = judge(match);
+  ASSERT_EQ(first.samples.heats.size(), 1u);
+  EXPECT_EQ(first.earlier_heat_count, 0);
+  match.options.analysis = {.heats_min = 2, .heats_max = 2};
+  match.options.earlier = first.samples;
+  const MatchRecord second = judge(match);
+  ASSERT_EQ(second.samples.heats.size(), 2u);
+  EXPECT_EQ(second.earlier_heat_count, 1);
+  EXPECT_EQ(second.samples.heats[0].match[0].a_ns[0], first.samples.heats[0].match[0].a_ns[0]);
+  EXPECT_EQ(second.verdict.estimate->heat_count, 2);
+
+  match.options.earlier.problems = {"another"};
+  EXPECT_THROW(judge(match), Error);
 }
 
 TEST(Judge, WarmMatchesRunToo) {

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
@@ -139,6 +140,28 @@ struct SpawnOptions {
   posix_spawnattr_t attributes;
 };
 
+// A process is born with the cores of the thread that makes it: bound from the beginning, without
+// a moment in which it could already have started threads elsewhere.
+class BoundToCores {
+ public:
+  explicit BoundToCores(const std::vector<int>& cores) {
+    if (cores.empty() || sched_getaffinity(0, sizeof before_, &before_) != 0) return;
+    cpu_set_t wanted;
+    CPU_ZERO(&wanted);
+    for (const int core : cores) CPU_SET(core, &wanted);
+    bound_ = sched_setaffinity(0, sizeof wanted, &wanted) == 0;
+  }
+  BoundToCores(const BoundToCores&) = delete;
+  BoundToCores& operator=(const BoundToCores&) = delete;
+  ~BoundToCores() {
+    if (bound_) sched_setaffinity(0, sizeof before_, &before_);
+  }
+
+ private:
+  cpu_set_t before_;
+  bool bound_ = false;
+};
+
 }  // namespace
 
 Child::Child(ChildOptions options) {
@@ -170,6 +193,7 @@ void Child::spawn(const ChildOptions& options) {
   std::string verb = "worker";
   std::string order = to_text(options.order);
   char* arguments[] = {name.data(), verb.data(), order.data(), nullptr};
+  const BoundToCores bound(options.cores);
   const int error = posix_spawn(&pid_, program.c_str(), &spawn_options.actions,
                                 &spawn_options.attributes, arguments, environ);
   if (error != 0) refuse(program.c_str(), error);

@@ -40,6 +40,7 @@ struct ChildOptions {
   WorkOrder order;
   int input_fd = -1;  // arenas to inherit, or none
   int output_fd = -1;
+  std::vector<int> cores;  // it and all it starts stay on these; empty: where they like
 };
 
 class Child {

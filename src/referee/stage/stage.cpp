@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "assert.hpp"
+#include "referee/stage/eviction.hpp"
 #include "referee/stage/stage_layout.hpp"
 
 namespace thresher::referee {
@@ -89,6 +90,7 @@ StagedProblem CpuStage::put(const Problem& problem, Inputs inputs) {
               return cursor.copy(data, bytes);
             }));
   used_ = cursor.offset();
+  staged.weights_end = used_;
   THRESHER_ASSERT(used_ <= sizes_.weights);
   return staged;
 }
@@ -110,6 +112,16 @@ std::int64_t CpuStage::put_call(const StagedProblem& staged, std::span<const Out
   }
   put_table(bytes_of(arena_), place, records);
   return place;
+}
+
+void CpuStage::flush_call(const StagedProblem& staged, std::int64_t place,
+                          bool with_weights) const {
+  const std::span<const std::byte> all{arena_.data(), arena_.bytes()};
+  const auto flush = [&](std::int64_t begin, std::int64_t bytes) {
+    flush_lines(all.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(bytes)));
+  };
+  flush(place, call_bytes(staged.problem));
+  if (with_weights) flush(staged.table_offset, staged.weights_end - staged.table_offset);
 }
 
 bool CpuStage::call_intact(const StagedProblem& staged, std::int64_t place) const {

@@ -26,7 +26,8 @@ struct StagedProblem {
   std::int64_t id = 0;
   Problem problem;
   Inputs inputs;                  // the referee's own copy
-  std::int64_t table_offset = 0;  // of the GroupRecords
+  std::int64_t table_offset = 0;  // of the GroupRecords, with the weights behind them
+  std::int64_t weights_end = 0;   // CPU: where these end
 };
 
 Request prepare_request(const StagedProblem& staged, std::uint64_t token);
@@ -67,6 +68,10 @@ class CpuStage final : public Stage {
   // Puts the activations and the table of a call there; returns the offset of the table.
   std::int64_t put_call(const StagedProblem& staged, std::span<const OutputPlace> outputs,
                         std::int64_t place);
+
+  // Takes what all arms share of a call out of the caches: activations and table, and the weights
+  // as they were put if some arm reads them in its calls.
+  void flush_call(const StagedProblem& staged, std::int64_t place, bool with_weights) const;
 
   bool call_intact(const StagedProblem& staged, std::int64_t place) const;
 

@@ -2,6 +2,7 @@
 #include "referee/statistics/analysis.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -46,25 +47,30 @@ double minimum_detectable_effect(const HeatMean& gain, const DealTerms& terms, d
   return std::expm1(std::max(gain.margin(confidence), log_asked) + power_margin);
 }
 
+// 0 where more heats would not lead to acceptance: one term that would be broken is enough.
 int more_heats_needed(const std::vector<TermStanding>& standings, int heat_count,
                       const AnalysisOptions& options) {
   int needed = std::max(heat_count, options.heats_min);
   for (const TermStanding& term : standings) {
-    if (term.standing == Standing::kOpen) needed = std::max(needed, term.heats_needed);
+    if (term.standing != Standing::kOpen) continue;
+    if (!term.would_be_met) return 0;
+    needed = std::max(needed, term.heats_needed);
   }
   return needed - heat_count;
 }
 
 MatchEstimate estimate_match(const MatchSamples& samples, const HeatValues& values,
                              const DealTerms& terms, const AnalysisOptions& options) {
-  const double confidence = 1 - referee::look_error(1 - terms.confidence, options);
+  const double confidence =
+      1 - referee::look_error(1 - terms.confidence, options, values.heat_count);
   const HeatMean gain = referee::mean_of_heats(values.geomean_log_ratio);
   MatchEstimate estimate{
       .speedup = referee::interval(gain, kIntervalConfidence),
       .lower_bound = std::exp(gain.lower(confidence)),
-      .controls = referee::judge_controls(samples, terms),
       .heat_count = values.heat_count,
-      .minimum_detectable_effect = minimum_detectable_effect(gain, terms, confidence)};
+      .minimum_detectable_effect = minimum_detectable_effect(gain, terms, confidence),
+      .block_count = values.block_count,
+      .left_out_count = values.left_out_count};
   for (std::size_t i = 0; i < values.problems.size(); ++i) {
     estimate.problems.push_back(
         estimate_problem(values.problems[i], samples.problems[i], confidence));
@@ -76,70 +82,127 @@ Verdict verdict(VerdictKind kind, std::string check, std::string reason) {
   return {.kind = kind, .check = std::move(check), .reason = std::move(reason)};
 }
 
-std::string more_heats_text(int more_heats) {
-  if (more_heats == 0) return "more heats would not help, a quieter machine would";
-  const bool countable = more_heats < referee::kHeatsNeededMax / 2;
-  return countable ? fmt::format("about {} more heats would tell", more_heats)
-                   : fmt::format("not even {} more heats would tell", referee::kHeatsNeededMax / 2);
+std::string more_heats_text(const TermStanding& term, int heat_count) {
+  constexpr int kCountable = referee::kHeatsNeededMax / 2;
+  const int more = term.heats_needed - heat_count;
+  if (more >= kCountable) return fmt::format("not even {} more heats would tell", kCountable);
+  return term.would_be_met
+             ? fmt::format("about {} more heats would tell", more)
+             : fmt::format("if nothing changes, about {} more heats would reject it", more);
 }
 
-Verdict judge_standings(const std::vector<TermStanding>& standings, const DealTerms& terms,
-                        int more_heats) {
+// The one that decides what more heats are good for: one that they would break, or the slowest.
+bool is_more_open(const TermStanding& one, const TermStanding& other) {
+  if (one.would_be_met != other.would_be_met) return !one.would_be_met;
+  return one.would_be_met ? one.heats_needed > other.heats_needed
+                          : one.heats_needed < other.heats_needed;
+}
+
+const TermStanding* first_broken(const std::vector<TermStanding>& standings) {
+  for (const TermStanding& term : standings) {
+    if (term.standing == Standing::kBroken) return &term;
+  }
+  return nullptr;
+}
+
+const TermStanding* most_open(const std::vector<TermStanding>& standings) {
   const TermStanding* open = nullptr;
   for (const TermStanding& term : standings) {
-    if (term.standing == Standing::kBroken) {
-      return verdict(VerdictKind::kRejected, referee::check::kTerms, term.finding);
-    }
     if (term.standing != Standing::kOpen) continue;
-    if (open == nullptr || term.heats_needed > open->heats_needed) open = &term;
+    if (open == nullptr || is_more_open(term, *open)) open = &term;
   }
-  if (open != nullptr) {
+  return open;
+}
+
+std::string same_plan_text(const std::vector<std::string>& same_plan) {
+  if (same_plan.empty()) return "";
+  return fmt::format("; both arms run the same plan in {}", fmt::join(same_plan, ", "));
+}
+
+Verdict judge_standings(const std::vector<TermStanding>& standings, const MatchSamples& samples,
+                        const DealTerms& terms, int heat_count) {
+  if (const TermStanding* broken = first_broken(standings)) {
+    return verdict(VerdictKind::kRejected, referee::check::kTerms, broken->finding);
+  }
+  if (const TermStanding* open = most_open(standings)) {
     return verdict(VerdictKind::kUnclear, referee::check::kTerms,
-                   fmt::format("{}; {}", open->finding, more_heats_text(more_heats)));
+                   fmt::format("{}; {}", open->finding, more_heats_text(*open, heat_count)));
   }
-  return verdict(
-      VerdictKind::kAccepted, referee::check::kTerms,
-      fmt::format("{}; {:.3f}x was asked, and no problem is more than {:.1f} % slower",
-                  standings.front().finding, terms.speedup_min, 100 * terms.regression_max));
+  return verdict(VerdictKind::kAccepted, referee::check::kTerms,
+                 fmt::format("{}; {:.3f}x was asked, and no problem is more than {:.1f} % slower{}",
+                             standings.front().finding, terms.speedup_min,
+                             100 * terms.regression_max, same_plan_text(samples.same_plan)));
 }
 
-Verdict judge(const MatchEstimate& estimate, const std::vector<TermStanding>& standings,
-              const DealTerms& terms, const AnalysisOptions& options) {
-  if (estimate.heat_count < options.heats_min) {
-    return verdict(VerdictKind::kUnclear, referee::check::kHeats,
-                   fmt::format("{} complete heats; a verdict needs {}", estimate.heat_count,
-                               options.heats_min));
+HeatValues in_favour_of_challenger(HeatValues values, double log_ratio) {
+  for (double& value : values.geomean_log_ratio) value += log_ratio;
+  for (HeatValues::OfProblem& problem : values.problems) {
+    for (double& value : problem.log_ratio) value += log_ratio;
   }
-  if (!estimate.controls.ok) {
+  return values;
+}
+
+// One match, looked at after these heats.
+class Look {
+ public:
+  Look(const MatchSamples& samples, const HeatValues& values, const DealTerms& terms,
+       const AnalysisOptions& options)
+      : samples_(samples), values_(values), terms_(terms), options_(options) {}
+
+  Verdict judge() const {
+    const std::vector<TermStanding> standings =
+        referee::judge_terms(values_, samples_, terms_, options_);
+    referee::JudgedControls controls = referee::judge_controls(samples_, terms_);
+    Verdict found = judge(standings, controls);
+    MatchEstimate estimate = estimate_match(samples_, values_, terms_, options_);
+    estimate.controls = std::move(controls.controls);
+    if (found.kind == VerdictKind::kUnclear) {
+      estimate.more_heats_needed = more_heats_needed(standings, values_.heat_count, options_);
+    }
+    if (estimate.left_out_count > 0) {
+      found.reason += fmt::format(" ({} of {} blocks left out, the machine was disturbed)",
+                                  estimate.left_out_count, estimate.block_count);
+    }
+    found.estimate = std::move(estimate);
+    return found;
+  }
+
+ private:
+  Verdict judge(const std::vector<TermStanding>& standings,
+                const referee::JudgedControls& controls) const {
+    if (values_.heat_count < options_.heats_min) {
+      return verdict(VerdictKind::kUnclear, referee::check::kHeats,
+                     fmt::format("{} complete heats; a verdict needs {}", values_.heat_count,
+                                 options_.heats_min));
+    }
+    if (controls.controls.ok) {
+      return judge_standings(standings, samples_, terms_, values_.heat_count);
+    }
+    return judge_in_doubt(controls);
+  }
+
+  // An instrument that is off by this much at most can still tell what lies further away.
+  Verdict judge_in_doubt(const referee::JudgedControls& controls) const {
+    if (std::isfinite(controls.bias_max)) {
+      const HeatValues favoured = in_favour_of_challenger(values_, controls.bias_max);
+      const std::vector<TermStanding> standings =
+          referee::judge_terms(favoured, samples_, terms_, options_);
+      if (const TermStanding* broken = first_broken(standings)) {
+        return verdict(
+            VerdictKind::kRejected, referee::check::kTerms,
+            fmt::format("{}, with {:.1f} % added in its favour because {}", broken->finding,
+                        100 * std::expm1(controls.bias_max), controls.controls.why_not));
+      }
+    }
     return verdict(VerdictKind::kUnclear, referee::check::kControls,
-                   fmt::format("the match is void: {}", estimate.controls.why_not));
+                   fmt::format("the match is void: {}", controls.controls.why_not));
   }
-  return judge_standings(standings, terms, estimate.more_heats_needed);
-}
 
-// Everything there is to say after these heats.
-struct Analysis {
-  Verdict verdict;
-  bool hopeless = false;
+  const MatchSamples& samples_;
+  const HeatValues& values_;
+  const DealTerms& terms_;
+  const AnalysisOptions& options_;
 };
-
-Analysis analyse(const MatchSamples& samples, const DealTerms& terms,
-                 const AnalysisOptions& options) {
-  const HeatValues values = referee::heat_values(samples);
-  if (values.heat_count == 0) {
-    return {verdict(VerdictKind::kUnclear, referee::check::kHeats,
-                    "no heat has a block of every problem")};
-  }
-  const std::vector<TermStanding> standings =
-      referee::judge_terms(values, samples.problems, terms, options);
-  MatchEstimate estimate = estimate_match(samples, values, terms, options);
-  estimate.more_heats_needed = more_heats_needed(standings, values.heat_count, options);
-  Analysis analysis{judge(estimate, standings, terms, options),
-                    referee::champion_surely_spreads(values, terms, options)};
-  if (analysis.verdict.kind != VerdictKind::kUnclear) estimate.more_heats_needed = 0;
-  analysis.verdict.estimate = std::move(estimate);
-  return analysis;
-}
 
 }  // namespace
 
@@ -152,7 +215,12 @@ MatchEstimate estimate(const MatchSamples& samples, const DealTerms& terms,
 
 Verdict decide(const MatchSamples& samples, const DealTerms& terms,
                const AnalysisOptions& options) {
-  return analyse(samples, terms, options).verdict;
+  const HeatValues values = referee::heat_values(samples);
+  if (values.heat_count == 0) {
+    return verdict(VerdictKind::kUnclear, referee::check::kHeats,
+                   "no heat has a block of every problem");
+  }
+  return Look(samples, values, terms, options).judge();
 }
 
 Next next_step(const MatchSamples& samples, const DealTerms& terms,
@@ -161,10 +229,8 @@ Next next_step(const MatchSamples& samples, const DealTerms& terms,
   const int heats_played = static_cast<int>(samples.heats.size());
   if (heats_played < options.heats_min) return Next::kMoreHeats;
   if (heats_played >= options.heats_limit()) return Next::kStop;
-  const Analysis analysis = analyse(samples, terms, options);
-  if (analysis.verdict.check == referee::check::kHeats) return Next::kMoreHeats;
-  const bool settled = analysis.verdict.kind != VerdictKind::kUnclear;
-  return settled || analysis.hopeless ? Next::kStop : Next::kMoreHeats;
+  const bool open = decide(samples, terms, options).kind == VerdictKind::kUnclear;
+  return open ? Next::kMoreHeats : Next::kStop;
 }
 
 }  // namespace thresher

@@ -37,7 +37,7 @@ MatchEstimate estimate(const MatchSamples& samples, const DealTerms& terms,
 
 enum class Next : std::uint8_t { kStop, kMoreHeats };
 
-// After each heat: is the case clear (or hopeless), or is another heat worth its time? A failed
+// After each heat: is the case clear, or is another heat worth its time? A failed
 // control is given the remaining heats to recover, which chance does and a fault does not.
 Next next_step(const MatchSamples& samples, const DealTerms& terms, const AnalysisOptions& options);
 

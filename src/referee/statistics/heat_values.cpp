@@ -17,15 +17,15 @@
 namespace thresher::referee {
 namespace {
 
-// A median of fewer values wastes more than an outlier costs.
-constexpr std::size_t kMedianBlocksMin = 5;
+// Of fewer values nobody can tell which is the wild one.
+constexpr std::size_t kRobustBlocksMin = 5;
 
 double mean(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 double middle_of_blocks(std::span<const double> log_ratios) {
-  return log_ratios.size() < kMedianBlocksMin ? mean(log_ratios) : measure::median(log_ratios);
+  return log_ratios.size() < kRobustBlocksMin ? mean(log_ratios) : middle_of_pairs(log_ratios);
 }
 
 // One problem's blocks within one heat.
@@ -33,6 +33,8 @@ struct ProblemBlocks {
   std::vector<double> log_ratio;
   std::vector<double> a_ns;
   std::vector<double> b_ns;
+  int left_out_count = 0;
+  bool takes_disturbed = false;  // it has no others
 };
 
 void check(const Block& block, std::size_t problem_count, std::size_t heat_index) {
@@ -47,15 +49,32 @@ void check(const Block& block, std::size_t problem_count, std::size_t heat_index
   }
 }
 
+void add(const Block& block, ProblemBlocks& problem) {
+  problem.log_ratio.push_back(block_log_ratio(block));
+  problem.a_ns.insert(problem.a_ns.end(), std::begin(block.a_ns), std::end(block.a_ns));
+  problem.b_ns.insert(problem.b_ns.end(), std::begin(block.b_ns), std::end(block.b_ns));
+}
+
 std::vector<ProblemBlocks> by_problem(const std::vector<Block>& blocks, std::size_t problem_count,
                                       std::size_t heat_index) {
   std::vector<ProblemBlocks> sorted(problem_count);
   for (const Block& block : blocks) {
     check(block, problem_count, heat_index);
     ProblemBlocks& problem = sorted[static_cast<std::size_t>(block.problem_index)];
-    problem.log_ratio.push_back(block_log_ratio(block));
-    problem.a_ns.insert(problem.a_ns.end(), std::begin(block.a_ns), std::end(block.a_ns));
-    problem.b_ns.insert(problem.b_ns.end(), std::begin(block.b_ns), std::end(block.b_ns));
+    if (block.disturbed) {
+      ++problem.left_out_count;
+    } else {
+      add(block, problem);
+    }
+  }
+  // Where there is nothing but disturbed blocks, they have to do.
+  for (const Block& block : blocks) {
+    ProblemBlocks& problem = sorted[static_cast<std::size_t>(block.problem_index)];
+    if (!block.disturbed || problem.left_out_count == 0) continue;
+    problem.takes_disturbed = problem.takes_disturbed || problem.log_ratio.empty();
+    if (!problem.takes_disturbed) continue;
+    --problem.left_out_count;
+    add(block, problem);
   }
   return sorted;
 }
@@ -68,6 +87,15 @@ double block_log_ratio(const Block& block) {
   return (std::log(block.a_ns[0]) + std::log(block.a_ns[1]) - std::log(block.b_ns[0]) -
           std::log(block.b_ns[1])) /
          2;
+}
+
+double middle_of_pairs(std::span<const double> values) {
+  std::vector<double> means;
+  means.reserve(values.size() * (values.size() + 1) / 2);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    for (std::size_t j = i; j < values.size(); ++j) means.push_back((values[i] + values[j]) / 2);
+  }
+  return measure::median(means);
 }
 
 HeatValues heat_values(const MatchSamples& samples) {
@@ -84,6 +112,9 @@ HeatValues heat_values(const MatchSamples& samples) {
       values.problems[i].champion_log_ns.push_back(std::log(measure::median(problems[i].a_ns)));
       values.problems[i].challenger_log_ns.push_back(std::log(measure::median(problems[i].b_ns)));
       sum += log_ratio;
+      values.left_out_count += problems[i].left_out_count;
+      values.block_count +=
+          problems[i].left_out_count + static_cast<int>(problems[i].log_ratio.size());
     }
     values.geomean_log_ratio.push_back(sum / static_cast<double>(problems.size()));
     ++values.heat_count;
@@ -134,18 +165,26 @@ Estimate interval(const HeatMean& log_ratio, double confidence) {
           std::exp(log_ratio.upper(confidence))};
 }
 
-int heats_needed(const HeatMean& mean, double distance, double confidence) {
-  const int first = mean.count + 1;
-  // Normal quantiles are below Student's, so this many heats never suffice by more than a few.
-  const double z = normal_quantile(confidence);
-  const double optimistic = std::floor((z * mean.sd / distance) * (z * mean.sd / distance));
-  if (!(optimistic < kHeatsNeededMax)) return kHeatsNeededMax;
-  HeatMean extended = mean;
-  extended.count = std::max(first, static_cast<int>(optimistic));
-  while (extended.count < kHeatsNeededMax && extended.margin(confidence) >= distance) {
-    ++extended.count;
+int heats_needed(const HeatMean& mean, double distance, const ConfidenceByHeats& by_heats) {
+  const auto suffice = [&](int count) {
+    HeatMean extended = mean;
+    extended.count = count;
+    return extended.margin(by_heats.confidence(count)) < distance;
+  };
+  // The margin falls with every heat but one, where the confidence steps up.
+  int low = std::max(1, mean.count);
+  int high = kHeatsNeededMax;
+  if (by_heats.planned_max > low && suffice(by_heats.planned_max)) {
+    high = by_heats.planned_max;
+  } else {
+    low = std::max(low, by_heats.planned_max < kHeatsNeededMax ? by_heats.planned_max : 0);
   }
-  return extended.count;
+  if (low >= high || !suffice(high)) return kHeatsNeededMax;
+  while (low + 1 < high) {
+    const int middle = (low + high) / 2;
+    (suffice(middle) ? high : low) = middle;
+  }
+  return high;
 }
 
 }  // namespace thresher::referee

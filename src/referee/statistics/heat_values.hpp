@@ -4,6 +4,7 @@
 // processes, so thousands of them are still one observation.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -23,11 +24,18 @@ struct HeatValues {
   std::vector<OfProblem> problems;        // in the order of MatchSamples::problems
   std::vector<double> geomean_log_ratio;  // G_k, the mean of D_jk over problems
   int heat_count = 0;
+  int block_count = 0;     // in these heats
+  int left_out_count = 0;  // of them, disturbed
 };
 
 // (ln a1 + ln a2 - ln b1 - ln b2) / 2: constant and linear drift cancel.
 double block_log_ratio(const Block& block);
 
+// The Hodges-Lehmann estimate: the median of the means of all pairs, every value paired with itself
+// as well. Nearly as sharp as the mean for normal noise, and not moved by a few wild values.
+double middle_of_pairs(std::span<const double> values);
+
+// Blocks marked as disturbed are left out where the heat has others of the same problem.
 // Throws Error where a time is not a positive number or a block names no problem.
 HeatValues heat_values(const MatchSamples& samples);
 
@@ -58,8 +66,14 @@ Estimate interval(const HeatMean& log_ratio, double confidence);
 
 inline constexpr int kHeatsNeededMax = 999;
 
+// How sure the bound after so many heats has to be.
+struct ConfidenceByHeats {
+  std::function<double(int)> confidence;
+  int planned_max = kHeatsNeededMax;  // beyond it the confidence rises
+};
+
 // How many heats in all bring the margin below `distance` if the sd stays what it is; more than
 // `mean.count`, and kHeatsNeededMax if that many do not.
-int heats_needed(const HeatMean& mean, double distance, double confidence);
+int heats_needed(const HeatMean& mean, double distance, const ConfidenceByHeats& by_heats);
 
 }  // namespace thresher::referee

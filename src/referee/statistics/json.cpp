@@ -29,6 +29,7 @@ void walk(auto& visit, Is<Block> auto& block) {
   visit("first_arm_a", block.first_arm_a);
   visit("a_ns", block.a_ns);
   visit("b_ns", block.b_ns);
+  visit.unless_default("disturbed", block.disturbed);
 }
 
 void walk(auto& visit, Is<HeatSamples> auto& heat) {
@@ -41,6 +42,7 @@ void walk(auto& visit, Is<MatchSamples> auto& samples) {
   visit("problems", samples.problems);
   visit("slowed_truth", samples.slowed_truth);
   visit("rounds", samples.heats);
+  visit.unless_default("same_plan", samples.same_plan);
 }
 
 void walk(auto& visit, Is<DealTerms> auto& terms) {
@@ -82,6 +84,8 @@ void walk(auto& visit, Is<MatchEstimate> auto& estimate) {
   visit("round_count", estimate.heat_count);
   visit("minimum_detectable_effect", estimate.minimum_detectable_effect);
   visit("more_rounds_needed", estimate.more_heats_needed);
+  visit.unless_default("blocks", estimate.block_count);
+  visit.unless_default("blocks_left_out", estimate.left_out_count);
 }
 
 void walk(auto& visit, Is<Verdict> auto& verdict) {
@@ -97,6 +101,12 @@ class Writer {
   template <typename Value>
   void operator()(const char* name, const Value& value) {
     object_[name] = json_of(value);
+  }
+
+  // What ledgers did not have from the beginning, and most entries do not need.
+  template <typename Value>
+  void unless_default(const char* name, const Value& value) {
+    if (value != Value{}) object_[name] = json_of(value);
   }
 
   template <typename Owner>
@@ -144,6 +154,12 @@ class Reader {
   template <typename Value>
   void operator()(const char* name, Value& out) const {
     field(name).read(out);
+  }
+
+  template <typename Value>
+  void unless_default(const char* name, Value& out) const {
+    out = Value{};
+    if (value_.is_object() && value_.contains(name)) field(name).read(out);
   }
 
   template <typename Owner>

@@ -8,9 +8,20 @@
 #include <vector>
 
 #include "gemm/random.hpp"
+#include "referee/statistics/disturbance.hpp"
 #include "referee/statistics/verdict.hpp"
 
 namespace thresher::referee {
+
+// Somebody else on the machine, who comes and goes. While there, all calls lose the same share, and
+// each some of its own.
+struct Guest {
+  double time_share = 0;   // how much of the time, in calls
+  double stay_calls = 50;  // how long, in the mean
+  double loss_min = 0;     // what all calls lose while it stays, drawn when it comes
+  double loss_max = 0;
+  double noise_sd = 0;  // what each of them loses or gains besides
+};
 
 struct SimulatedWorld {
   double noise_sd = 0.01;         // of every call, normal
@@ -19,6 +30,7 @@ struct SimulatedWorld {
   double drift_sd = 0;            // step of a random walk, one step per call
   double second_slot_effect = 0;  // loss of every second call
   double process_offset_sd = 0;   // memory layout: drawn once per process and problem
+  Guest guest;
 };
 
 // The machine's clock: one call after the other.
@@ -35,17 +47,23 @@ class SimulatedMachine {
   // Warm-up before a heat brings the clock back to its steady state: the walk starts anew.
   void settle() { drift_ = 0; }
 
+  // How long the referee's own reference work takes now, arms stopped.
+  double reference_ns();
+
   // What the stopwatch reads for a call that would take exp(log_ns) on a perfect machine.
   double call_ns(double log_ns);
 
  private:
   double uniform();  // both ends excluded
   double normal();
+  void let_guest_come_or_go();
 
   const SimulatedWorld world_;
   Random random_;
   double drift_ = 0;
   bool second_slot_ = false;
+  bool guest_is_here_ = false;
+  double guest_loss_ = 0;
 };
 
 // ABBA or BAAB by a toss; `a_log_ns` and `b_log_ns` already hold the luck of their processes.
@@ -55,6 +73,8 @@ struct SimulatedTruth {
   std::vector<double> speedups = {1};  // of the challenger, one per problem
   double slowed_speedup = 0.9;         // of the control with the injected delay
   int blocks_per_problem = 3;
+  int control_blocks = 3;  // of each control
+  bool marks_disturbed = true;
 };
 
 // A match as the referee would play it, heat by heat: fresh processes for the champion, the
@@ -67,7 +87,19 @@ class SimulatedMatch {
   const MatchSamples& samples() const { return samples_; }
 
  private:
+  // The luck of all processes of a heat with one problem.
+  struct Arms {
+    double champion = 0;
+    double challenger = 0;
+    double copy = 0;
+    double slowed = 0;
+  };
+  // One block of every problem, in two rows, as timing/heats.hpp plays them.
+  std::vector<Block> play_sweep(const std::vector<Arms>& arms, double Arms::*opponent);
+  void mark_disturbed(HeatSamples& heat);
+
   const SimulatedTruth truth_;
+  std::vector<RowWeather> rows_;  // of the heat being played
   SimulatedMachine machine_;
   MatchSamples samples_;
 };

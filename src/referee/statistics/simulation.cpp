@@ -50,6 +50,9 @@ Finding welch_test(const HeatMean& a, const HeatMean& b) {
 
 constexpr double kGain = 1.02;
 
+// A season's match on two cores with calls of milliseconds (docs/statistics.md).
+constexpr int kHeatsIn25Seconds = 12;
+
 // Seeds of trials must not meet those of another base seed close by.
 std::uint64_t trial_seed(std::uint64_t seed, int trial_index) {
   return Random(seed, static_cast<std::uint64_t>(trial_index)).next();
@@ -198,6 +201,21 @@ std::vector<NamedTruth> contract_truths() {
 
 MatchPlan contract_plan(const std::vector<double>& speedups, const AnalysisOptions& options) {
   return {.world = kWorlds.back().world, .truth = {.speedups = speedups}, .options = options};
+}
+
+MatchPlan noisy_plan(const SimulatedWorld& world, const std::vector<double>& speedups) {
+  return {.world = world,
+          .truth = {.speedups = speedups, .blocks_per_problem = 9, .control_blocks = 3},
+          .options = {.heats_min = 4, .heats_max = kHeatsIn25Seconds}};
+}
+
+std::vector<NamedTruth> noisy_truths() {
+  return {{"no gain", {1, 1, 1}},
+          {"+8/+8/-4 %", {1.08, 1.08, 0.96}},
+          {"+8/+8/-3 %, the limit", {1.08, 1.08, 1 / 1.03}},
+          {"10 % faster", {1.1, 1.1, 1.1}},
+          {"30 % faster", {1.3, 1.3, 1.3}},
+          {"20 % slower", {0.8, 0.8, 0.8}}};
 }
 
 MatchPlan noise_plan(double noise_sd, double speedup) {

@@ -28,6 +28,26 @@ inline constexpr std::array<NamedWorld, 4> kWorlds = {{
      {.drift_sd = 0.002, .second_slot_effect = 0.005, .process_offset_sd = 0.005}},
 }};
 
+// Machines where people live. Other processes, other guests of the host: what they take is common
+// to both arms as far as it lasts, and each call's own as far as it does not.
+inline constexpr std::array<NamedWorld, 3> kNoisyWorlds = {{
+    {"bursts of 5 to 30 %",
+     {.noise_sd = 0.02,
+      .process_offset_sd = 0.01,
+      .guest = {.time_share = 0.3, .stay_calls = 30, .loss_min = 0.05, .loss_max = 0.30}}},
+    // Every other call is hit; half of those lose more than 15 %, one in ten more than 40 %.
+    {"one busy core",
+     {.noise_sd = 0.02, .outlier_share = 0.5, .outlier_median = 0.15, .process_offset_sd = 0.01}},
+    {"a neighbour",
+     {.noise_sd = 0.02,
+      .process_offset_sd = 0.01,
+      .guest = {.time_share = 0.5,
+                .stay_calls = 150,
+                .loss_min = 0.1,
+                .loss_max = 0.8,
+                .noise_sd = 0.15}}},
+}};
+
 enum class Finding : std::uint8_t { kNothing, kFaster, kSlower };
 
 // A way to answer "is B faster than A?" from 60 calls, as a benchmark script would do it, with a
@@ -116,6 +136,11 @@ inline constexpr std::array<NamedOptions, 3> kContractOptions = {{
 
 // Four problems, 3 blocks each, in the last of the worlds.
 MatchPlan contract_plan(const std::vector<double>& speedups, const AnalysisOptions& options);
+
+// Three problems in a noisy world: the heats of a match of 25 s, as many blocks as its pilot asks
+// for, under the default terms.
+MatchPlan noisy_plan(const SimulatedWorld& world, const std::vector<double>& speedups);
+std::vector<NamedTruth> noisy_truths();
 
 // One problem under the gain's term alone, 5 to 15 heats, on a machine of this noise per call: the
 // error rates must hold however noisy it is.

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
+#include <optional>
 
 #include "assert.hpp"
 #include "referee/statistics/distributions.hpp"
@@ -13,15 +15,20 @@
 namespace thresher::referee {
 namespace {
 
+constexpr double kErrorKeptBack = 0.2;
+constexpr double kErrorPerLogHeat = 3;
+constexpr double kRegressionShare = 0.1;
+
 class Judge {
  public:
   Judge(const HeatValues& values, const DealTerms& terms, const AnalysisOptions& options)
       : values_(values),
         terms_(terms),
-        error_(look_error(1 - terms.confidence, options)),
+        options_(options),
+        error_(error_after(values.heat_count)),
         // Accepting needs all problems to pass, so each may err with the full probability. One
         // problem suffices to reject, so there they share it.
-        shared_error_(error_ / static_cast<double>(values.problems.size())) {}
+        shared_error_(error_ / problem_count()) {}
 
   TermStanding gain() const {
     const HeatMean heats = mean_of_heats(values_.geomean_log_ratio);
@@ -38,15 +45,15 @@ class Judge {
                                              value, at_most, terms_.speedup_min)};
     }
     if (heats.mean >= asked) {
-      return {
-          Standing::kOpen,
-          fmt::format("geomean {:.3f}x, at least {:.3f}x: a gain is not certain", value, at_least),
-          heats_needed(heats, heats.mean, 1 - error_)};
+      return {.finding = fmt::format("geomean {:.3f}x, at least {:.3f}x: a gain is not certain",
+                                     value, at_least),
+              .heats_needed = heats_needed(heats, heats.mean, confidence_sharing(1)),
+              .would_be_met = true};
     }
-    return {Standing::kOpen,
-            fmt::format("geomean {:.3f}x, at most {:.3f}x: it may reach the {:.3f}x asked", value,
-                        at_most, terms_.speedup_min),
-            heats_needed(heats, asked - heats.mean, 1 - error_)};
+    return {.finding = fmt::format("geomean {:.3f}x, at most {:.3f}x: it may reach the {:.3f}x "
+                                   "asked",
+                                   value, at_most, terms_.speedup_min),
+            .heats_needed = heats_needed(heats, asked - heats.mean, confidence_sharing(1))};
   }
 
   TermStanding regression(std::size_t index, const std::string& problem) const {
@@ -55,7 +62,7 @@ class Judge {
     const double distance = heats.mean - line;
     const double value = std::exp(heats.mean);
     const double allowed = std::exp(line);
-    const double margin = heats.margin(1 - error_);
+    const double margin = heats.margin(1 - regression_share(heats.count) * error_);
     if (distance > margin) return {Standing::kMet, ""};
     const double shared_margin = heats.margin(1 - shared_error_);
     if (distance < -shared_margin) {
@@ -63,41 +70,81 @@ class Judge {
               fmt::format("{}: {:.3f}x, at most {:.3f}x; {:.3f}x is allowed", problem, value,
                           std::exp(heats.mean + shared_margin), allowed)};
     }
-    return {Standing::kOpen,
-            fmt::format("{}: {:.3f}x, at least {:.3f}x; {:.3f}x is allowed", problem, value,
-                        std::exp(heats.mean - margin), allowed),
-            heats_needed(heats, std::abs(distance), 1 - (distance > 0 ? error_ : shared_error_))};
+    const bool would_be_met = distance > 0;
+    return {.finding = fmt::format("{}: {:.3f}x, at least {:.3f}x; {:.3f}x is allowed", problem,
+                                   value, std::exp(heats.mean - margin), allowed),
+            .heats_needed = heats_needed(
+                heats, std::abs(distance),
+                would_be_met ? regression_confidence() : confidence_sharing(problem_count())),
+            .would_be_met = would_be_met};
   }
 
-  // More heats make the spread better known, not smaller, so an open spread asks for none. It is
-  // the challenger's fault only if it is certain and the champion stayed within the limit.
+  // Broken or met, never open: an unquiet machine is nobody's fault, and no number of heats mends
+  // it. It is the challenger's only if what it adds to the champion's spread is beyond the limit
+  // and surely there.
   TermStanding spread(std::size_t index, const std::string& problem) const {
-    const HeatMean champion = mean_of_heats(values_.problems[index].champion_log_ns);
-    const HeatMean challenger = mean_of_heats(values_.problems[index].challenger_log_ns);
-    const bool champion_ok = champion.sd < terms_.spread_max;
-    if (champion_ok && challenger.sd < terms_.spread_max) return {Standing::kMet, ""};
-    const bool blamed = champion_ok && surely_spreads(challenger);
-    return {
-        blamed ? Standing::kBroken : Standing::kOpen,
-        fmt::format("{}: the {}'s heats spread by {:.1f} %; {:.1f} % is allowed", problem,
-                    champion_ok ? "challenger" : "champion",
-                    100 * (champion_ok ? challenger.sd : champion.sd), 100 * terms_.spread_max)};
-  }
-
-  // Whether the true spread is over the limit: (n-1) s^2 / limit^2 is chi-square on the limit.
-  bool surely_spreads(const HeatMean& log_ns) const {
-    if (log_ns.count < 2) return false;
-    const double df = log_ns.count - 1;
-    const double ratio = log_ns.sd / terms_.spread_max;
-    return chi_square_cdf(df * ratio * ratio, df) > 1 - shared_error_;
+    const HeatValues::OfProblem& of_problem = values_.problems[index];
+    const double champion = mean_of_heats(of_problem.champion_log_ns).sd;
+    const double challenger = mean_of_heats(of_problem.challenger_log_ns).sd;
+    const double added = std::sqrt(std::max(0.0, challenger * challenger - champion * champion));
+    if (!(added > terms_.spread_max)) return {Standing::kMet, ""};
+    const double p = spread_p_value(of_problem.champion_log_ns, of_problem.challenger_log_ns);
+    if (p >= shared_error_) return {Standing::kMet, ""};
+    return {Standing::kBroken,
+            fmt::format("{}: the challenger's heats spread by {:.1f} %, the champion's by {:.1f} % "
+                        "in the same match; {:.1f} % more is allowed",
+                        problem, 100 * challenger, 100 * champion, 100 * terms_.spread_max)};
   }
 
  private:
+  double problem_count() const { return static_cast<double>(values_.problems.size()); }
+
+  double error_after(int heat_count) const {
+    return look_error(1 - terms_.confidence, options_, heat_count);
+  }
+
+  // To accept a regression is worse than to miss a gain, so there a tenth of the error has to do;
+  // in early looks even less, because a few heats that happen to agree look surer than they are.
+  double regression_share(int heat_count) const {
+    return kRegressionShare * std::min(1.0, static_cast<double>(heat_count) / options_.heats_max);
+  }
+
+  ConfidenceByHeats regression_confidence() const {
+    return {.confidence =
+                [this](int heats) { return 1 - regression_share(heats) * error_after(heats); },
+            .planned_max = options_.heats_max};
+  }
+
+  ConfidenceByHeats confidence_sharing(double sharer_count) const {
+    return {.confidence =
+                [this, sharer_count](int heats) { return 1 - error_after(heats) / sharer_count; },
+            .planned_max = options_.heats_max};
+  }
+
   const HeatValues& values_;
   const DealTerms& terms_;
+  const AnalysisOptions& options_;
   const double error_;
   const double shared_error_;
 };
+
+// How likely a random order of so many values has at most this many pairs the wrong way round: by
+// adding one value after the other, each equally likely at every place among those before it.
+double chance_of_inversions(std::size_t value_count, std::size_t inversions_max) {
+  std::vector<double> chance{1};  // by number of inversions
+  for (std::size_t count = 2; count <= value_count; ++count) {
+    std::vector<double> next(chance.size() + count - 1, 0);
+    for (std::size_t i = 0; i < chance.size(); ++i) {
+      for (std::size_t place = 0; place < count; ++place) {
+        next[i + place] += chance[i] / static_cast<double>(count);
+      }
+    }
+    chance = std::move(next);
+  }
+  double sum = 0;
+  for (std::size_t i = 0; i < chance.size() && i <= inversions_max; ++i) sum += chance[i];
+  return sum;
+}
 
 Estimate control_interval(const HeatMean& heats) { return interval(heats, 1 - kControlError / 2); }
 
@@ -105,77 +152,104 @@ std::string to_text(const Estimate& estimate) {
   return fmt::format("{:.3f}x ({:.3f}..{:.3f})", estimate.value, estimate.low, estimate.high);
 }
 
+// What a control shows of the instrument: nothing, or by how much it may be off at most.
+struct Complaint {
+  std::string text;
+  double bias_max = 0;  // of ln(speedup)
+};
+
 // Whether the control's mean is further from the truth than chance and tolerance explain.
-bool is_off(const HeatMean& heats, double truth, double tolerance) {
+std::optional<double> bias_max(const HeatMean& heats, double truth, double tolerance) {
   const double distance = std::abs(heats.mean - truth);
-  return distance > tolerance && distance > heats.margin(1 - kControlError / 2);
+  const double margin = heats.margin(1 - kControlError / 2);
+  if (distance <= tolerance || distance <= margin) return std::nullopt;
+  return distance + margin;
 }
 
-// Both return what is wrong, or nothing.
-std::string complaint_of_same(const HeatMean& heats, const DealTerms& terms) {
-  if (!is_off(heats, 0, kSameShareOfGain * std::abs(std::log(terms.speedup_min)))) return "";
-  return fmt::format("the champion against its own copy came out at {}",
-                     to_text(control_interval(heats)));
+std::optional<Complaint> complaint_of_same(const HeatMean& heats, const DealTerms& terms) {
+  const std::optional<double> bias =
+      bias_max(heats, 0, kSameShareOfGain * std::abs(std::log(terms.speedup_min)));
+  if (!bias) return std::nullopt;
+  return Complaint{fmt::format("the champion against its own copy came out at {}",
+                               to_text(control_interval(heats))),
+                   *bias};
 }
 
-std::string complaint_of_slowed(const HeatMean& heats, double slowed_truth,
-                                const DealTerms& terms) {
+std::optional<Complaint> complaint_of_slowed(const HeatMean& heats, double slowed_truth) {
   const double truth = std::log(slowed_truth);
-  const bool found = heats.upper(terms.confidence) < 0;
-  if (found && !is_off(heats, truth, kSlowedShareOfDelay * std::abs(truth))) return "";
-  return fmt::format("the champion slowed to {:.3f}x came out at {}{}", slowed_truth,
-                     to_text(control_interval(heats)), found ? "" : ", too noisy to be seen");
+  const std::optional<double> bias = bias_max(heats, truth, kSlowedShareOfDelay * std::abs(truth));
+  if (!bias) return std::nullopt;
+  return Complaint{fmt::format("the champion slowed to {:.3f}x came out at {}", slowed_truth,
+                               to_text(control_interval(heats))),
+                   *bias};
 }
 
 }  // namespace
 
-double look_error(double error, const AnalysisOptions& options) {
+double look_error(double error, const AnalysisOptions& options, int heat_count) {
   THRESHER_ASSERT(options.heats_min >= 1 && options.heats_max >= options.heats_min);
-  return error / (1 + 3 * std::log(static_cast<double>(options.heats_max) / options.heats_min));
+  if (heat_count > options.heats_max) {
+    const double beyond = 1 + std::log(static_cast<double>(heat_count) / options.heats_max);
+    return kErrorKeptBack * error / (kErrorPerLogHeat * beyond * beyond);
+  }
+  const double range = std::log(static_cast<double>(options.heats_max) / options.heats_min);
+  return (1 - kErrorKeptBack) * error / (1 + kErrorPerLogHeat * range);
 }
 
-std::vector<TermStanding> judge_terms(const HeatValues& values,
-                                      const std::vector<std::string>& problems,
+double spread_p_value(std::span<const double> champion, std::span<const double> challenger) {
+  THRESHER_ASSERT(champion.size() == challenger.size());
+  std::size_t against = 0;  // pairs of heats where the larger sum has not the larger difference
+  for (std::size_t i = 0; i < champion.size(); ++i) {
+    for (std::size_t j = i + 1; j < champion.size(); ++j) {
+      const double sum = challenger[i] + champion[i] - challenger[j] - champion[j];
+      const double difference = challenger[i] - champion[i] - challenger[j] + champion[j];
+      against += sum * difference > 0 ? 0 : 1;
+    }
+  }
+  return chance_of_inversions(champion.size(), against);
+}
+
+std::vector<TermStanding> judge_terms(const HeatValues& values, const MatchSamples& samples,
                                       const DealTerms& terms, const AnalysisOptions& options) {
   const Judge judge(values, terms, options);
+  const std::vector<std::string>& same = samples.same_plan;
   std::vector<TermStanding> standings{judge.gain()};
-  for (std::size_t i = 0; i < problems.size(); ++i) {
-    standings.push_back(judge.regression(i, problems[i]));
+  for (std::size_t i = 0; i < samples.problems.size(); ++i) {
+    const std::string& problem = samples.problems[i];
+    const bool same_plan = std::find(same.begin(), same.end(), problem) != same.end();
+    standings.push_back(same_plan ? TermStanding{Standing::kMet, ""}
+                                  : judge.regression(i, problem));
   }
-  for (std::size_t i = 0; i < problems.size(); ++i) {
-    standings.push_back(judge.spread(i, problems[i]));
+  for (std::size_t i = 0; i < samples.problems.size(); ++i) {
+    standings.push_back(judge.spread(i, samples.problems[i]));
   }
   return standings;
 }
 
-bool champion_surely_spreads(const HeatValues& values, const DealTerms& terms,
-                             const AnalysisOptions& options) {
-  const Judge judge(values, terms, options);
-  return std::any_of(values.problems.begin(), values.problems.end(),
-                     [&](const HeatValues::OfProblem& problem) {
-                       return judge.surely_spreads(mean_of_heats(problem.champion_log_ns));
-                     });
-}
-
-Controls judge_controls(const MatchSamples& samples, const DealTerms& terms) {
-  Controls controls{.slowed_truth = samples.slowed_truth};
+JudgedControls judge_controls(const MatchSamples& samples, const DealTerms& terms) {
+  JudgedControls judged{.controls = {.slowed_truth = samples.slowed_truth}};
+  Controls& controls = judged.controls;
   const std::vector<double> same = control_values(samples, &HeatSamples::same);
   const std::vector<double> slowed = control_values(samples, &HeatSamples::slowed);
   if (same.empty() || slowed.empty()) {
     controls.why_not = same.empty() ? "the champion was not measured against its own copy"
                                     : "the champion was not measured with a known delay";
+    judged.bias_max = std::numeric_limits<double>::infinity();
   } else {
     const HeatMean same_heats = mean_of_heats(same);
     const HeatMean slowed_heats = mean_of_heats(slowed);
     controls.same = control_interval(same_heats);
     controls.slowed = control_interval(slowed_heats);
-    controls.why_not = complaint_of_same(same_heats, terms);
-    if (controls.why_not.empty()) {
-      controls.why_not = complaint_of_slowed(slowed_heats, samples.slowed_truth, terms);
+    for (const std::optional<Complaint>& complaint :
+         {complaint_of_same(same_heats, terms),
+          complaint_of_slowed(slowed_heats, samples.slowed_truth)}) {
+      if (!complaint) continue;
+      if (controls.why_not.empty()) controls.why_not = complaint->text;
+      judged.bias_max = std::max(judged.bias_max, complaint->bias_max);
     }
   }
   controls.ok = controls.why_not.empty();
-  return controls;
+  return judged;
 }
 
 }  // namespace thresher::referee

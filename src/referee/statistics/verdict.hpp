@@ -18,6 +18,9 @@ struct Block {
   bool first_arm_a = true;
   double a_ns[2] = {0, 0};
   double b_ns[2] = {0, 0};
+  // The machine was disturbed while it was played, by a rule that knows no times of contestants
+  // (disturbance.hpp).
+  bool disturbed = false;
 };
 
 // One heat of a match: fresh processes for every arm. A match has several; it is itself one step in
@@ -32,6 +35,9 @@ struct MatchSamples {
   std::vector<std::string> problems;
   double slowed_truth = 1;  // speedup of the slowed arm, below 1
   std::vector<HeatSamples> heats;
+  // Problems in which both arms are our own engine with the very same plan: there is nothing in
+  // which the challenger could be slower. They are measured all the same.
+  std::vector<std::string> same_plan;
 };
 
 enum class VerdictKind : std::uint8_t {
@@ -50,7 +56,7 @@ VerdictKind verdict_kind_from_string(std::string_view text);
 struct DealTerms {
   double speedup_min = 1.01;     // geomean speedup asked for, 1 + tau
   double regression_max = 0.03;  // no problem may be slower than this, as a ratio over 1
-  double spread_max = 0.05;      // standard deviation of ln(heat median), both arms
+  double spread_max = 0.05;      // what the challenger may spread more than the champion
   double confidence = 0.95;      // of the one-sided bounds
 };
 
@@ -88,7 +94,10 @@ struct MatchEstimate {
   Controls controls;
   int heat_count = 0;
   double minimum_detectable_effect = 0;  // 0.01: these heats find +1 % with 90 % power
-  int more_heats_needed = 0;             // kUnclear: heats still to buy for an answer
+  // kUnclear: heats that would lead to acceptance if nothing changes; 0 where none would.
+  int more_heats_needed = 0;
+  int block_count = 0;     // of the match
+  int left_out_count = 0;  // of these, because the machine was disturbed
 };
 
 struct Verdict {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "referee/sandbox/scratch.hpp"
+#include "referee/stage/eviction.hpp"
 #include "referee/stage/outputs.hpp"
 
 namespace thresher::referee {
@@ -83,7 +84,8 @@ CpuArm::CpuArm(const Job& job, CpuStage& stage, std::span<const Problem> problem
       process_({.program = options.program,
                 .order = order_for(job, scratch_, stage, output_),
                 .input_fd = stage.arena().child_fd(),
-                .output_fd = output_.child_fd()},
+                .output_fd = output_.child_fd(),
+                .cores = options.cores},
                options) {
   for (std::size_t i = 0; i < kSlotCount; ++i) {
     slots_.push_back({.offset = static_cast<std::int64_t>(i) * slot_bytes_});
@@ -112,7 +114,10 @@ CallResult CpuArm::call(const StagedProblem& staged, const CallOptions& options)
   if (result.fault) return result;
 
   const std::int64_t table = lay_out(slot, staged, options.shape);
-  if (options.before_window != nullptr) options.before_window();
+  if (options.flushed) {
+    flush_lines(bytes_of(slot));
+    stage_.flush_call(staged, input_place_, options.weights_flushed);
+  }
   Exchange exchange = process_.ask(
       {.kind = RequestKind::kRun, .id = staged.id, .table_offset = table, .token = random_.next()},
       options.slowed_share);

@@ -24,7 +24,9 @@ struct CallOptions {
   OutputShape shape;
   bool same_place = false;  // where the buffers of the call before were
   double slowed_share = 0;  // the referee idles away this share of the time, on the clock
-  void (*before_window)() = nullptr;
+  // What arms share of a call, and its outputs, are in no cache when it begins.
+  bool flushed = false;
+  bool weights_flushed = false;  // the weights as they were put, too
 };
 
 struct CallResult {

@@ -29,6 +29,7 @@ struct ArmOptions {
   std::filesystem::path program;  // the thresher binary; empty means the running one
   std::filesystem::path scratch;  // folder for the folders of arms; empty means the system's
   int thread_count = 1;
+  std::vector<int> cores;  // all arms stay on these; empty: where the kernel puts them
   double call_timeout_seconds = 20;
   SampleClock clock = SampleClock::kReferee;
   const RefereeGpu* gpu = nullptr;  // the referee's hold of it, for arms on one

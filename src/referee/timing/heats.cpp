@@ -3,23 +3,46 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <functional>
 #include <utility>
 
 #include "cpu/side_by_side.hpp"
+#include "referee/statistics/disturbance.hpp"
+#include "referee/statistics/heat_values.hpp"
+#include "referee/timing/weather.hpp"
 #include "referee/venue.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::referee {
 namespace {
 
-constexpr int kWarmUpCalls = 2;
+constexpr int kWarmUpRows = 2;
+constexpr int kPilotRows = 4;  // the first of them tells nothing: everything is new to it
+
+// Below the first a machine is quiet, beyond the second it is loud.
+constexpr double kQuietSpread = 0.01;
+constexpr double kLoudSpread = 0.03;
+
+// What spoils a short call, such as a kernel slow to wake a process, lasts longer than the call.
+constexpr int kRepeatsWanted = 3;
 
 template <typename Items>
 void shuffle(Items& items, Random& random) {
   for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[random.below(i)]);
+}
+
+// Of one value around the mean of its list.
+double pooled_sd(const std::vector<std::vector<double>>& lists) {
+  double variance = 0;
+  for (const std::vector<double>& list : lists) {
+    const double sd = mean_of_heats(list).sd;
+    variance += sd * sd / static_cast<double>(lists.size());
+  }
+  return std::sqrt(variance);
 }
 
 // Seconds from one question to the next.
@@ -36,8 +59,13 @@ class Laps {
 
 class HeatPlay {
  public:
-  HeatPlay(const Contest& contest, const Samplers& samplers, std::uint64_t seed)
-      : contest_(contest), random_(seed), sampler_(samplers(random_)) {}
+  // `repeats`: 0 for the first heat, which has to find out.
+  HeatPlay(const Contest& contest, const Samplers& samplers, std::uint64_t seed, int repeats)
+      : contest_(contest),
+        problem_count_(static_cast<int>(contest.suite.problems.size())),
+        random_(seed),
+        sampler_(samplers(random_)),
+        repeats_(sampler_->repeats_max() == 1 ? 1 : repeats) {}
 
   Heat play(Clock::time_point deadline) {
     heat_.seconds.inputs = laps_.next();
@@ -45,16 +73,9 @@ class HeatPlay {
     heat_.seconds.start = laps_.next();
     prepare();
     heat_.seconds.prepare = laps_.next();
-    const auto problem_count = static_cast<int>(contest_.suite.problems.size());
-    for (int problem = 0; problem < problem_count; ++problem) warm_up(problem);
+    warm_up();
     heat_.seconds.warm_up = laps_.next();
-    for (const PlannedBlock& block :
-         plan_blocks(problem_count, contest_.blocks_per_problem, random_)) {
-      if (heat_.fault) break;
-      heat_.out_of_time = Clock::now() > deadline;
-      if (heat_.out_of_time) break;
-      play_block(block);
-    }
+    play_sweeps(deadline);
     heat_.seconds.timing = laps_.next();
     finish();
     heat_.seconds.end = laps_.next();
@@ -96,36 +117,103 @@ class HeatPlay {
     heat_.challenger_prepare_seconds = arm(Role::kChallenger).prepare_seconds();
   }
 
-  void warm_up(int problem_index) {
-    double champion_ns = 0;
-    for (int i = 0; i < kWarmUpCalls; ++i) {
-      for (const Role role : {Role::kChallenger, Role::kCopy, Role::kChampion}) {
-        if (heat_.fault) return;
-        TimedSample taken = sampler_->warm_up(role, problem_index);
-        champion_ns = taken.ns;
-        hold(role, on_problem(name_of(problem_index), std::move(taken.fault)));
+  // All arms, so that none meets its first timed call with pages it has never touched.
+  void warm_up() {
+    Laps laps;
+    double rows_seconds = 0;
+    const int row_count = repeats_ == 0 ? kPilotRows : kWarmUpRows;
+    std::vector<std::vector<double>> log_ns(2 * static_cast<std::size_t>(problem_count_));
+    for (int row = 0; row < row_count; ++row) {
+      sampler_->begin_row();
+      for (int problem = 0; problem < problem_count_; ++problem) {
+        for (const Role role : {Role::kChallenger, Role::kCopy, Role::kChampion}) {
+          const double ns = sample(role, problem, 0);
+          if (heat_.fault) return;
+          if (row == 0 || role == Role::kChallenger) continue;
+          const std::size_t arm_index = role == Role::kCopy ? 1 : 0;
+          log_ns[2 * static_cast<std::size_t>(problem) + arm_index].push_back(std::log(ns));
+        }
       }
+      const double seconds = laps.next();
+      if (row > 0) rows_seconds += seconds;
     }
-    if (!heat_.fault) sampler_->settle(problem_index, champion_ns);
+    if (repeats_ == 0) ask_pilot(log_ns, rows_seconds / (row_count - 1));
   }
 
-  void play_block(const PlannedBlock& planned) {
-    const Role b = planned.pairing == Pairing::kMatch  ? Role::kChallenger
-                   : planned.pairing == Pairing::kSame ? Role::kCopy
-                                                       : Role::kChampion;
-    const double a_slowed =
-        planned.pairing == Pairing::kMatch ? contest_.champion_slowed_share : 0.0;
-    const double b_slowed = planned.pairing == Pairing::kSlowed ? kSlowedShare : 0.0;
-    Block block{.problem_index = planned.problem_index, .first_arm_a = planned.first_arm_a};
-    int a_count = 0;
-    int b_count = 0;
-    for (const bool outer : {true, false, false, true}) {
-      const bool is_a = outer == planned.first_arm_a;
-      const double ns = is_a ? sample(Role::kChampion, planned.problem_index, a_slowed)
-                             : sample(b, planned.problem_index, b_slowed);
-      (is_a ? block.a_ns[a_count++] : block.b_ns[b_count++]) = ns;
+  // A block is two rows, and has a call more of every problem than a row of the warm-up.
+  void ask_pilot(const std::vector<std::vector<double>>& log_ns, double row_seconds) {
+    const HeatSeconds& spent = heat_.seconds;
+    Pilot pilot{.spread = pooled_sd(log_ns), .block_seconds = 2 * row_seconds};
+    pilot.repeats = repeats_for(
+        {.spread = pilot.spread,
+         .block_seconds = pilot.block_seconds,
+         .overhead_seconds = spent.inputs + spent.start + spent.prepare + kWarmUpRows * row_seconds,
+         .heat_seconds_max = contest_.heat_seconds_max,
+         .blocks_min = contest_.blocks_per_problem + 2,
+         .repeats_max = sampler_->repeats_max()});
+    repeats_ = pilot.repeats;
+    heat_.pilot = pilot;
+  }
+
+  void play_sweeps(Clock::time_point deadline) {
+    if (heat_.fault) return;
+    StealCount stolen = steal_so_far();
+    for (const Sweep& sweep :
+         plan_sweeps(problem_count_, repeats_ * contest_.blocks_per_problem, repeats_, random_)) {
+      std::vector<Block> blocks(sweep.size());
+      for (const int half : {0, 1}) {
+        heat_.out_of_time = Clock::now() > deadline;
+        if (heat_.fault || heat_.out_of_time) return;
+        RowWeather weather{.reference_ns = sampler_->begin_row()};
+        for (std::size_t i = 0; i < sweep.size(); ++i) play_half(sweep[i], half, blocks[i]);
+        const StealCount now = steal_so_far();
+        weather.steal_share = steal_share(std::exchange(stolen, now), now);
+        rows_.push_back(weather);
+      }
+      for (const Block& block : blocks) {
+        blocks_of(sweep.front().pairing).push_back(block);
+        sweep_of_block(sweep.front().pairing).push_back(rows_.size() / 2 - 1);
+      }
     }
-    blocks_of(planned.pairing).push_back(block);
+    mark_disturbed();
+  }
+
+  // Two of the four calls of a block: one of each arm, the other way round in the second half.
+  void play_half(const PlannedBlock& planned, int half, Block& block) {
+    block.problem_index = planned.problem_index;
+    block.first_arm_a = planned.first_arm_a;
+    const bool a_first = planned.first_arm_a == (half == 0);
+    for (const bool is_a : {a_first, !a_first}) {
+      (is_a ? block.a_ns[half] : block.b_ns[half]) =
+          is_a ? sample_champion(planned) : sample_opponent(planned);
+    }
+  }
+
+  double sample_champion(const PlannedBlock& planned) {
+    const bool is_match = planned.pairing == Pairing::kMatch;
+    return sample(Role::kChampion, planned.problem_index,
+                  is_match ? contest_.champion_slowed_share : 0.0);
+  }
+
+  double sample_opponent(const PlannedBlock& planned) {
+    const bool is_match = planned.pairing == Pairing::kMatch;
+    return sample(is_match ? Role::kChallenger : Role::kCopy, planned.problem_index,
+                  planned.pairing == Pairing::kSlowed ? kSlowedShare : 0.0);
+  }
+
+  void mark_disturbed() {
+    const std::vector<bool> disturbed = find_disturbed(rows_);
+    for (const Pairing pairing : {Pairing::kMatch, Pairing::kSame, Pairing::kSlowed}) {
+      std::vector<Block>& blocks = blocks_of(pairing);
+      for (std::size_t i = 0; i < blocks.size(); ++i) {
+        const std::size_t sweep = sweep_of_block(pairing)[i];
+        blocks[i].disturbed = disturbed[2 * sweep] || disturbed[2 * sweep + 1];
+      }
+    }
+  }
+
+  std::vector<std::size_t>& sweep_of_block(Pairing pairing) {
+    return sweeps_[static_cast<std::size_t>(pairing)];
   }
 
   std::vector<Block>& blocks_of(Pairing pairing) {
@@ -153,8 +241,12 @@ class HeatPlay {
 
   Laps laps_;  // from the beginning of the heat
   const Contest& contest_;
+  const int problem_count_;
   Random random_;
   const std::unique_ptr<Sampler> sampler_;
+  int repeats_;
+  std::vector<RowWeather> rows_;                    // two of every sweep
+  std::array<std::vector<std::size_t>, 3> sweeps_;  // of the blocks, by pairing
   Heat heat_;
 };
 
@@ -165,16 +257,36 @@ Samplers samplers_for(const Contest& contest, std::uint64_t seed) {
 
 }  // namespace
 
-std::vector<PlannedBlock> plan_blocks(int problem_count, int match_blocks, Random& random) {
-  std::vector<PlannedBlock> blocks;
-  for (int problem = 0; problem < problem_count; ++problem) {
-    for (int i = 0; i < match_blocks; ++i) blocks.push_back({Pairing::kMatch, problem});
-    blocks.push_back({Pairing::kSame, problem});
-    blocks.push_back({Pairing::kSlowed, problem});
+int repeats_for(const PilotQuestion& question) {
+  const double once_seconds = question.block_seconds * question.blocks_min;
+  if (!(once_seconds > 0)) return 1;
+  const double times_overhead = question.spread < kQuietSpread  ? 1
+                                : question.spread < kLoudSpread ? 2
+                                                                : 4;
+  const double wanted = times_overhead * question.overhead_seconds / once_seconds;
+  const double room = (question.heat_seconds_max - question.overhead_seconds) / once_seconds;
+  const double repeats = std::min(std::max(wanted, double{kRepeatsWanted}), room);
+  return static_cast<int>(std::clamp<double>(repeats, 1, question.repeats_max));
+}
+
+std::vector<Sweep> plan_sweeps(int problem_count, int match_blocks, int control_blocks,
+                               Random& random) {
+  std::vector<Sweep> sweeps;
+  const auto add = [&](Pairing pairing, int count) {
+    for (int i = 0; i < count; ++i) {
+      Sweep& sweep = sweeps.emplace_back();
+      for (int problem = 0; problem < problem_count; ++problem) sweep.push_back({pairing, problem});
+      shuffle(sweep, random);
+    }
+  };
+  add(Pairing::kMatch, match_blocks);
+  add(Pairing::kSame, control_blocks);
+  add(Pairing::kSlowed, control_blocks);
+  shuffle(sweeps, random);
+  for (Sweep& sweep : sweeps) {
+    for (PlannedBlock& block : sweep) block.first_arm_a = random.below(2) == 0;
   }
-  shuffle(blocks, random);
-  for (PlannedBlock& block : blocks) block.first_arm_a = random.below(2) == 0;
-  return blocks;
+  return sweeps;
 }
 
 std::array<Role, std::size(kRoles)> plan_packing(Random& random) {
@@ -187,7 +299,9 @@ Heats::Heats(const Contest& contest, std::uint64_t seed)
     : contest_(contest), samplers_(samplers_for(contest, seed)) {}
 
 Heat Heats::play(std::uint64_t seed, Clock::time_point deadline) {
-  return HeatPlay(contest_, samplers_, seed).play(deadline);
+  Heat heat = HeatPlay(contest_, samplers_, seed, repeats_).play(deadline);
+  if (heat.pilot) repeats_ = heat.pilot->repeats;
+  return heat;
 }
 
 }  // namespace thresher::referee

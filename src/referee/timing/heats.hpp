@@ -30,6 +30,28 @@ struct HeatSeconds {
   double all() const { return inputs + start + prepare + warm_up + timing + end; }
 };
 
+// What the first heat of a match found before its first timed call. It asks for more blocks where
+// they are needed; champion and copy are asked, so that no ratio of the match has a say in it.
+struct Pilot {
+  double spread = 0;         // standard deviation of ln(time) between calls of one process
+  double block_seconds = 0;  // one block of every problem
+  int repeats = 1;           // so many times the blocks asked for
+};
+
+struct PilotQuestion {
+  double spread = 0;
+  double block_seconds = 0;     // one block of every problem
+  double overhead_seconds = 0;  // of a heat, before the first timed call
+  double heat_seconds_max = 0;
+  int blocks_min = 5;  // of every problem in a heat, controls included
+  int repeats_max = 1;
+};
+
+// As many as make timing as long as the rest of a heat on a quiet machine, and up to four times as
+// long on one where calls spread: there more calls in a process tell more than more processes.
+// Heats no longer than heat_seconds_max, if that is possible at all.
+int repeats_for(const PilotQuestion& question);
+
 struct Heat {
   HeatSamples samples;
   std::optional<Fault> fault;  // the challenger's; the samples are worthless then
@@ -37,13 +59,14 @@ struct Heat {
   double champion_prepare_seconds = 0;
   double challenger_prepare_seconds = 0;
   HeatSeconds seconds;
+  std::optional<Pilot> pilot;  // of the first heat
 };
 
 // Who meets the champion in a block.
 enum class Pairing : std::uint8_t {
   kMatch,   // the challenger
   kSame,    // its own copy
-  kSlowed,  // itself, with a known delay
+  kSlowed,  // that copy, with a known delay
 };
 
 struct PlannedBlock {
@@ -52,10 +75,17 @@ struct PlannedBlock {
   bool first_arm_a = true;
 };
 
-// The blocks of one heat: of every problem `match_blocks` of the match and one of each control.
-// Every order is as likely as any other, so that neither a drift nor a contestant that counts its
-// calls can tell one block from another; who begins is tossed for each.
-std::vector<PlannedBlock> plan_blocks(int problem_count, int match_blocks, Random& random);
+// One block of every problem, all of one pairing. Their calls are played as two rows: the first two
+// of each block, problem after problem, then the other two. So the calls of a block lie close
+// together, and caches are evicted once for a row.
+using Sweep = std::vector<PlannedBlock>;
+
+// The sweeps of one heat: `match_blocks` of the match and `control_blocks` of each control. Every
+// order is as likely as any other, of the sweeps and of the problems in each, so that neither a
+// drift nor a contestant that counts its calls can tell one block from another; who begins is
+// tossed for each.
+std::vector<Sweep> plan_sweeps(int problem_count, int match_blocks, int control_blocks,
+                               Random& random);
 
 // In which order the arms pack, every one as likely: whoever packs first may find the better
 // memory.
@@ -72,6 +102,7 @@ class Heats {
  private:
   const Contest& contest_;
   const Samplers samplers_;
+  int repeats_ = 0;  // from the first heat's pilot
 };
 
 }  // namespace thresher::referee

@@ -2,7 +2,10 @@
 // The speed of light as a check: no call can be faster than the machine.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <optional>
+#include <string>
 
 #include "gemm/speed_of_light.hpp"
 #include "referee/fault.hpp"
@@ -17,18 +20,40 @@ inline constexpr double kLightShare = 0.5;
 
 // What a device can do at most: measured once per process, device and thread count.
 MachineRates rates_once(const Engine& engine);
+// Measured now. What rates_once() says from now on is the better of both, rate by rate: nothing but
+// the weather makes a ceiling lower.
+MachineRates rates_again(const Engine& engine);
 
 class Light {
  public:
+  // Measures the ceilings again, here and now.
+  using Measure = std::function<MachineRates()>;
+
   // `cold`: caches are evicted before each call, so that bytes have to come from memory.
-  Light(const MachineRates& rates, bool cold) : rates_(rates), cold_(cold) {}
+  Light(const MachineRates& rates, bool cold, Measure measure)
+      : rates_(rates), cold_(cold), measure_(std::move(measure)) {}
 
   double floor_ns(const Problem& problem) const;
-  std::optional<Fault> check(const Problem& problem, double ns) const;
+
+  // A call that looks too fast is no accusation yet: the ceilings were measured earlier, perhaps
+  // under load or at a lower clock. They are measured again right after it, several times, and the
+  // best counts. How far these measurements are apart is what is not known about the ceiling, and
+  // only a time that is impossible with that allowance as well is a fault.
+  std::optional<Fault> check(const Problem& problem, double ns);
+
+  // A time of our own engine: it computes what it says, so whatever it took can be done. No ceiling
+  // is believed that says otherwise.
+  void has_been_reached(const Problem& problem, double ns);
 
  private:
-  const MachineRates rates_;
+  double lowest_floor_ns(const Problem& problem) const;
+
+  MachineRates rates_;
   const bool cold_;
+  const Measure measure_;
+  std::map<std::string, double> reached_ns_;  // by problem
 };
+
+inline constexpr int kLightMeasurements = 3;  // next to a suspect call
 
 }  // namespace thresher::referee

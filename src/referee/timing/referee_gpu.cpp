@@ -72,8 +72,6 @@ void RefereeGpu::share_kernels() const {
   // Whatever could not be copied is compiled by the worker itself.
 }
 
-MachineRates RefereeGpu::rates() const { return rates_once(engine_); }
-
 std::string RefereeGpu::describe_clocks() const {
   const gpu::NvmlLookup& found = gpu::find_nvml();
   if (found.nvml == nullptr) return found.why_not;

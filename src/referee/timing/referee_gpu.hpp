@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "gemm/speed_of_light.hpp"
 #include "gpu/runtime/device.hpp"
 #include "referee/sandbox/job.hpp"
 #include "thresher/engine.hpp"
@@ -31,9 +30,6 @@ class RefereeGpu {
   // Returns the launches of one call of each; of problems that it does not support, none.
   std::vector<gpu::LaunchCounts> compile_variant(const std::string& variant,
                                                  std::span<const Problem> problems) const;
-
-  // Ceilings, measured once per process and device.
-  MachineRates rates() const;
 
   // "1980 MHz, 310 W, 45 C, held back by power cap", or why nobody knows.
   std::string describe_clocks() const;

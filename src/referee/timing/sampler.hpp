@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // How timed samples are taken in a heat: what its arms run on, and what a sample is there. On the
-// CPU a sample is a single call or the median of a few (sampler_cpu.cpp), on a GPU a batch of calls
-// that go round several copies of the weights (sampler_gpu.cpp).
+// CPU a sample is a single call (sampler_cpu.cpp), on a GPU a batch of calls that go round several
+// copies of the weights (sampler_gpu.cpp).
+//
+// Samples come in rows: in a row no arm meets a problem twice. So everything an arm has made of the
+// weights of a problem is as it was left by what the referee did before the row, and evicting
+// caches, which may take longer than all calls of a row together, is done once for all of them.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +27,10 @@ struct Contest {
   Side champion;
   Side challenger;
   ArmOptions arm;
-  const Light& light;
-  int blocks_per_problem = 3;
+  Light& light;
+  int blocks_per_problem = 3;  // at least; the pilot of the first heat may ask for more
   bool cold = true;
+  double heat_seconds_max = 10;  // a pilot does not ask for longer heats
   // The champion takes this much longer in the match itself: a gain of known size, for testing the
   // referee.
   double champion_slowed_share = 0;
@@ -37,6 +42,14 @@ inline constexpr Role kRoles[] = {Role::kChampion, Role::kCopy, Role::kChallenge
 
 inline const Side& side_of(const Contest& contest, Role role) {
   return role == Role::kChallenger ? contest.challenger : contest.champion;
+}
+
+// Whether a sample of the role is impossibly fast. Our own engine is a witness here, never accused.
+inline std::optional<Fault> check_light(const Contest& contest, Role role, const Problem& problem,
+                                        double ns) {
+  if (side_of(contest, role).job.kind != JobKind::kVariant) return contest.light.check(problem, ns);
+  contest.light.has_been_reached(problem, ns);
+  return std::nullopt;
 }
 
 // One timed sample, checked in every way there is.
@@ -52,9 +65,11 @@ class Sampler {
   virtual Arm& arm(Role role) = 0;
   // All problems.
   virtual std::optional<Fault> prepare(Role role) = 0;
-  virtual TimedSample warm_up(Role role, int problem_index) = 0;
-  // Fixes what a sample of the problem is, from what the champion's last warm-up took.
-  virtual void settle(int problem_index, double champion_ns) = 0;
+  // Brings the caches to the same state for every arm, with all of them stopped. Returns how long
+  // some fixed work of the referee took, which says whether the machine was disturbed; 0: none.
+  virtual double begin_row() = 0;
+  // How many times as many blocks a pilot may ask for: 1 where a sample is long by itself.
+  virtual int repeats_max() const = 0;
   virtual TimedSample sample(Role role, int problem_index, double slowed_share) = 0;
   virtual bool weights_intact() const = 0;
 };

@@ -1,25 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Samples on the CPU: single calls, with cold or warm caches.
 #include <algorithm>
+#include <chrono>
 #include <vector>
 
 #include "referee/stage/eviction.hpp"
 #include "referee/stage/outputs.hpp"
 #include "referee/timing/sampler.hpp"
+#include "referee/timing/weather.hpp"
 
 namespace thresher::referee {
 namespace {
 
-// A kernel that takes its time to wake a process, or a host that takes a core away, spoils a short
-// call by far more than its length. Of a problem with short calls a sample is the median of
-// several: an odd number, enough to fill this time, and not too many.
-constexpr double kSampleNs = 15e6;
-constexpr int kCallsPerSampleMax = 5;
+constexpr int kRepeatsMax = 15;
 
-std::size_t calls_per_sample(double call_ns) {
-  const int wanted = static_cast<int>(std::min<double>(kCallsPerSampleMax, kSampleNs / call_ns));
-  return static_cast<std::size_t>(std::max(1, wanted - (wanted + 1) % 2));
-}
+// Whoever has a library or a program of its own may read the weights where the referee put them,
+// all arms the same bytes. Our own variants read what they have packed, each its own.
+bool reads_shared_weights(const Side& side) { return side.job.kind != JobKind::kVariant; }
 
 class CpuSampler final : public Sampler {
  public:
@@ -27,7 +24,8 @@ class CpuSampler final : public Sampler {
       : contest_(contest),
         random_(random),
         stage_(contest.suite.problems, Room::kForAll),
-        call_counts_(contest.suite.problems.size(), 1) {
+        weights_shared_(reads_shared_weights(contest.champion) ||
+                        reads_shared_weights(contest.challenger)) {
     for (const Problem& problem : contest.suite.problems) {
       staged_.push_back(
           stage_.put(problem, make_inputs(problem, InputFamily::kNatural, random_.next())));
@@ -48,23 +46,30 @@ class CpuSampler final : public Sampler {
     return fault;
   }
 
-  TimedSample warm_up(Role role, int problem_index) override {
-    return call(arm(role), problem_index, 0);
+  double begin_row() override {
+    if (!contest_.cold) return reference_spin_ns();
+    const Clock::time_point begin = Clock::now();
+    evict_caches();
+    return std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
   }
 
-  void settle(int problem_index, double champion_ns) override {
-    call_counts_[static_cast<std::size_t>(problem_index)] = calls_per_sample(champion_ns);
-  }
+  int repeats_max() const override { return kRepeatsMax; }
 
+  // With values nobody has seen.
   TimedSample sample(Role role, int problem_index, double slowed_share) override {
-    std::vector<double> ns;
-    while (ns.size() < call_counts_[static_cast<std::size_t>(problem_index)]) {
-      TimedSample one = call(arm(role), problem_index, slowed_share);
-      if (one.fault) return one;
-      ns.push_back(one.ns);
+    StagedProblem& staged = staged_[static_cast<std::size_t>(problem_index)];
+    if (!contest_.cold) {
+      if (std::optional<Fault> fault = warm_caches(arm(role), staged)) {
+        return {.fault = std::move(fault)};
+      }
     }
-    std::sort(ns.begin(), ns.end());
-    return {.ns = ns[ns.size() / 2]};
+    redraw_activations(staged.problem, staged.inputs, random_);
+    CallResult result = arm(role).call(staged, {.slowed_share = slowed_share,
+                                                .flushed = contest_.cold,
+                                                .weights_flushed = weights_shared_});
+    if (!result.fault) result.fault = check_light(contest_, role, staged.problem, result.ns);
+    if (!result.fault) result.fault = find_timed_fault(staged, result.outputs, random_.next());
+    return {.fault = std::move(result.fault), .ns = result.ns};
   }
 
   bool weights_intact() const override {
@@ -73,20 +78,6 @@ class CpuSampler final : public Sampler {
   }
 
  private:
-  // With values nobody has seen.
-  TimedSample call(Arm& arm, int problem_index, double slowed_share) {
-    StagedProblem& staged = staged_[static_cast<std::size_t>(problem_index)];
-    if (!contest_.cold) {
-      if (std::optional<Fault> fault = warm_caches(arm, staged)) return {.fault = std::move(fault)};
-    }
-    redraw_activations(staged.problem, staged.inputs, random_);
-    CallResult result = arm.call(staged, {.slowed_share = slowed_share,
-                                          .before_window = contest_.cold ? evict_caches : nullptr});
-    if (!result.fault) result.fault = contest_.light.check(staged.problem, result.ns);
-    if (!result.fault) result.fault = find_timed_fault(staged, result.outputs, random_.next());
-    return {.fault = std::move(result.fault), .ns = result.ns};
-  }
-
   // An untimed call of the same problem right before: what the other arm left is gone.
   std::optional<Fault> warm_caches(Arm& arm, StagedProblem& staged) {
     redraw_activations(staged.problem, staged.inputs, random_);
@@ -98,8 +89,8 @@ class CpuSampler final : public Sampler {
   const Contest& contest_;
   Random& random_;
   CpuStage stage_;
+  const bool weights_shared_;
   std::vector<StagedProblem> staged_;
-  std::vector<std::size_t> call_counts_;    // per sample, by problem
   std::vector<std::unique_ptr<Arm>> arms_;  // by role
 };
 

@@ -59,11 +59,8 @@ class GpuSampler final : public Sampler {
     return fault;
   }
 
-  TimedSample warm_up(Role role, int problem_index) override {
-    return sample(role, problem_index, 0);
-  }
-
-  void settle(int, double) override {}  // a batch is a sample
+  double begin_row() override { return 0; }       // copies take turns instead
+  int repeats_max() const override { return 1; }  // a batch is a sample
 
   TimedSample sample(Role role, int problem_index, double slowed_share) override {
     const auto index = static_cast<std::size_t>(problem_index);
@@ -76,7 +73,7 @@ class GpuSampler final : public Sampler {
     if (!result.fault && result.report && !launches.empty()) {
       result.fault = find_launch_fault(entry.problem, call_count, launches[index], *result.report);
     }
-    if (!result.fault) result.fault = contest_.light.check(entry.problem, result.ns);
+    if (!result.fault) result.fault = check_light(contest_, role, entry.problem, result.ns);
     if (!result.fault) result.fault = find_wrong_call(copies, std::move(result.inspected));
     return {.fault = std::move(result.fault), .ns = result.ns};
   }

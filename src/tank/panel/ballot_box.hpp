@@ -54,9 +54,10 @@ inline constexpr double kTie = 0.005;
 
 // From ballots to an order of pitches: scores weighted by the rubric, then by the sharks'
 // credibility. What has failed in a pilot comes after everything that has not, whatever points its
-// claim was given. A tie goes to the lower risk, then to the lower complexity, then to the pitch the
-// sharks agree on more, then to the name, so that the order never depends on chance. Every pitch
-// that has a ballot is in it. A shark without a ballot on a pitch leaves its weight to the others.
+// claim was given. A tie goes to the lower risk, then to the lower complexity, then to the pitch
+// the sharks agree on more, then to the name, so that the order never depends on chance. Every
+// pitch that has a ballot is in it. A shark without a ballot on a pitch leaves its weight to the
+// others.
 std::vector<RankedPitch> rank(const std::vector<Ballot>& ballots, const Rubric& rubric,
                               const Credibilities& credibilities,
                               const std::vector<Pitch>& pitches);

@@ -38,8 +38,8 @@ MatchSamples with_times(const std::vector<double>& champion_ns,
   return samples;
 }
 
-// Mean 0.03, standard error 0.0070710678; t(4): 2.776445 two-sided, 2.131847 one-sided, 1.533206
-// for 90 % power.
+// Mean 0.03, standard error 0.0070710678; t(4): 2.776445 two-sided, 2.332873 one-sided with the
+// four fifths of 5 % that a single look has, 1.533206 for 90 % power.
 TEST(EstimateMatch, IsTheHandComputedOne) {
   const MatchEstimate found =
       estimate(samples_of({{0.01}, {0.02}, {0.03}, {0.04}, {0.05}}), {}, kFiveHeats);
@@ -47,18 +47,18 @@ TEST(EstimateMatch, IsTheHandComputedOne) {
   EXPECT_NEAR(found.speedup.value, std::exp(0.03), 1e-9);
   EXPECT_NEAR(found.speedup.low, std::exp(0.03 - 2.776445 * kError), 1e-8);
   EXPECT_NEAR(found.speedup.high, std::exp(0.03 + 2.776445 * kError), 1e-8);
-  EXPECT_NEAR(found.lower_bound, std::exp(0.03 - 2.131847 * kError), 1e-8);
-  EXPECT_NEAR(found.minimum_detectable_effect, std::expm1((2.131847 + 1.533206) * kError), 1e-8);
+  EXPECT_NEAR(found.lower_bound, std::exp(0.03 - 2.332873 * kError), 1e-8);
+  EXPECT_NEAR(found.minimum_detectable_effect, std::expm1((2.332873 + 1.533206) * kError), 1e-8);
   EXPECT_EQ(found.heat_count, 5);
   EXPECT_NEAR(found.problems[0].lower_bound, found.lower_bound, 1e-12);
 }
 
-// Looks from 5 to 15 leave each of them an error of 0.05 / (1 + 3 ln 3); t(4) of that is 3.574668.
+// Looks from 5 to 15 leave each of them an error of 0.04 / (1 + 3 ln 3); t(4) of that is 3.829713.
 TEST(EstimateMatch, WidensBoundsForRepeatedLooksOnly) {
   const MatchSamples samples = samples_of({{0.01}, {0.02}, {0.03}, {0.04}, {0.05}});
   const MatchEstimate fixed = estimate(samples, {}, kFiveHeats);
   const MatchEstimate sequential = estimate(samples, {}, kSequential);
-  EXPECT_NEAR(sequential.lower_bound, std::exp(0.03 - 3.574668 * 0.0070710678), 1e-8);
+  EXPECT_NEAR(sequential.lower_bound, std::exp(0.03 - 3.829713 * 0.0070710678), 1e-8);
   EXPECT_EQ(sequential.speedup.low, fixed.speedup.low);
 }
 
@@ -113,11 +113,15 @@ TEST(Decide, RejectsAGainThatIsSurelyTooSmall) {
 TEST(Decide, DoesNotAcceptAnUncertainGain) {
   const Verdict verdict = decide(scattered({0.02}, 0.03), {}, kFiveHeats);
   EXPECT_EQ(verdict.kind, VerdictKind::kUnclear);
-  // t(7) / sqrt(8) = 0.67 and t(8) / sqrt(9) = 0.62 at 95 %, and 0.02 / 0.03 = 0.667.
-  EXPECT_EQ(verdict.estimate->more_heats_needed, 4);
+  // All but a fifth of the error is spent after five heats; what is left has to do for any number.
+  EXPECT_EQ(verdict.estimate->more_heats_needed, 27);
   EXPECT_EQ(
       verdict.reason,
-      "geomean 1.020x, at least 0.991x: a gain is not certain; about 4 more heats would tell");
+      "geomean 1.020x, at least 0.989x: a gain is not certain; about 27 more heats would tell");
+  const Verdict planned = decide(scattered({0.02}, 0.03), {}, kSequential);
+  EXPECT_EQ(planned.estimate->more_heats_needed, 20);
+  const Verdict soon = decide(scattered({0.03}, 0.03), {}, kSequential);
+  EXPECT_EQ(soon.estimate->more_heats_needed, 4) << soon.reason;
 }
 
 // A gain of 0.8 % is certain here, but 1 % is asked.
@@ -126,21 +130,22 @@ TEST(Decide, DoesNotAcceptACertainGainBelowTheOneAsked) {
   EXPECT_EQ(verdict.kind, VerdictKind::kUnclear);
   EXPECT_GT(verdict.estimate->lower_bound, 1);
   EXPECT_EQ(verdict.reason,
-            "geomean 1.008x, at most 1.011x: it may reach the 1.010x asked; about 4 more heats "
-            "would tell");
+            "geomean 1.008x, at most 1.011x: it may reach the 1.010x asked; if nothing changes, "
+            "about 28 more heats would reject it");
+  EXPECT_EQ(verdict.estimate->more_heats_needed, 0);  // none would lead to acceptance
 }
 
 // Absence of evidence of a regression is not enough: -1 % that may be -4 % does not pass.
 TEST(Decide, AsksEveryProblemToBeSurelyNotMuchSlower) {
-  const Verdict passed = decide(scattered({0.05, 0.05, -0.01}, 0.01), {}, kFiveHeats);
+  const Verdict passed = decide(scattered({0.05, 0.05, -0.01}, 0.005), {}, kFiveHeats);
   EXPECT_EQ(passed.kind, VerdictKind::kAccepted) << passed.reason;
   const Verdict open = decide(scattered({0.09, 0.09, -0.01}, 0.03), {}, kFiveHeats);
   EXPECT_EQ(open.kind, VerdictKind::kUnclear);
   EXPECT_EQ(open.reason,
-            "p2: 0.990x, at least 0.962x; 0.971x is allowed; about 4 more heats would tell");
+            "p2: 0.990x, at least 0.927x; 0.971x is allowed; about 41 more heats would tell");
   const Verdict broken = decide(scattered({0.05, 0.05, -0.06}, 0.01), {}, kFiveHeats);
   EXPECT_EQ(broken.kind, VerdictKind::kRejected);
-  EXPECT_EQ(broken.reason, "p2: 0.942x, at most 0.955x; 0.971x is allowed");
+  EXPECT_EQ(broken.reason, "p2: 0.942x, at most 0.956x; 0.971x is allowed");
 }
 
 TEST(Decide, AsksForNoHeatsAfterARejectionWhateverElseIsOpen) {
@@ -155,37 +160,40 @@ TEST(Decide, AsksForNoHeatsAfterARejectionWhateverElseIsOpen) {
 TEST(Decide, SharesTheErrorOfRejectingAmongProblems) {
   const double beyond = -std::log(1.03) - 0.013;
   EXPECT_EQ(decide(scattered({beyond}, 0.0105), {.speedup_min = 0.9}, kFiveHeats).reason,
-            "p0: 0.958x, at most 0.968x; 0.971x is allowed");
+            "p0: 0.958x, at most 0.969x; 0.971x is allowed");
   std::vector<double> twenty(20, 0.05);
   twenty[7] = beyond;
   EXPECT_EQ(decide(scattered(twenty, 0.0105), {}, kFiveHeats).kind, VerdictKind::kUnclear);
 }
 
-TEST(Decide, DoesNotBlameTheChallengerForANoisyChampion) {
-  const Verdict verdict =
-      decide(with_times({1000, 1300, 1000, 1300, 1000}, std::vector(5, 500.0)), {}, kFiveHeats);
-  EXPECT_EQ(verdict.kind, VerdictKind::kUnclear);
-  EXPECT_EQ(verdict.reason,
-            "p0: the champion's heats spread by 14.4 %; 5.0 % is allowed; more heats would not "
-            "help, a quieter machine would");
-  const std::vector<double> noisy = {500, 800, 500, 800, 500};
-  const Verdict both_noisy =
-      decide(with_times({1000, 1300, 1000, 1300, 1000}, noisy), {}, kFiveHeats);
-  EXPECT_EQ(both_noisy.kind, VerdictKind::kUnclear) << both_noisy.reason;
+// Pairing cancels what hits both, so a machine that is unquiet for both keeps nothing open.
+TEST(Decide, DoesNotMindAnUnquietMachine) {
+  const Verdict steady =
+      decide(with_times({1000, 1300, 1000, 1300, 1000}, {500, 651, 500, 649, 500}), {}, kFiveHeats);
+  EXPECT_EQ(steady.kind, VerdictKind::kAccepted) << steady.reason;
+  const Verdict champion_only =
+      decide(with_times({1000, 1100, 1000, 1100, 1000}, std::vector(5, 500.0)), {}, kFiveHeats);
+  EXPECT_EQ(champion_only.kind, VerdictKind::kAccepted) << champion_only.reason;
 }
 
-// On the limit of 5 %, (n-1) s^2 / limit^2 is chi-square: 5 heats prove it from 7.7 % on.
-TEST(Decide, RejectsAChallengerThatSurelySpreadsTooMuch) {
-  const auto challenger = [](double sd) {
-    const double e = sd / std::sqrt(0.3);  // e, 0, 0, 0 and -e/2 have a variance of 0.3 e^2
-    return with_times(std::vector(5, 1000.0),
-                      {500 * std::exp(e), 500, 500, 500, 500 * std::exp(-e / 2)});
+// Both go up and down together, in eight heats: the challenger adds 20 % or 2 % of its own.
+TEST(Decide, RejectsAChallengerThatSurelySpreadsMoreThanTheChampion) {
+  const auto challenger = [](double factor) {
+    std::vector<double> champion_ns;
+    std::vector<double> challenger_ns;
+    for (const double x : {0.0, 0.03, -0.03, 0.05, -0.05, 0.02, -0.02, 0.04}) {
+      champion_ns.push_back(1000 * std::exp(x));
+      challenger_ns.push_back(500 * std::exp(factor * x));
+    }
+    return with_times(champion_ns, challenger_ns);
   };
-  const Verdict maybe = decide(challenger(0.07), {}, kFiveHeats);
-  EXPECT_EQ(maybe.kind, VerdictKind::kUnclear) << maybe.reason;
-  const Verdict surely = decide(challenger(0.085), {}, kFiveHeats);
+  constexpr AnalysisOptions kEightHeats{.heats_min = 8, .heats_max = 8};
+  EXPECT_EQ(decide(challenger(1.5), {}, kEightHeats).kind, VerdictKind::kAccepted);
+  const Verdict surely = decide(challenger(4), {}, kEightHeats);
   EXPECT_EQ(surely.kind, VerdictKind::kRejected);
-  EXPECT_EQ(surely.reason, "p0: the challenger's heats spread by 8.5 %; 5.0 % is allowed");
+  EXPECT_EQ(surely.reason,
+            "p0: the challenger's heats spread by 14.3 %, the champion's by 3.6 % in the same "
+            "match; 5.0 % more is allowed");
 }
 
 TEST(Decide, IsVoidWhenAControlFails) {
@@ -197,6 +205,43 @@ TEST(Decide, IsVoidWhenAControlFails) {
   EXPECT_EQ(verdict.reason,
             "the match is void: the champion against its own copy came out at 1.020x "
             "(1.020..1.020)");
+}
+
+// A copy that comes out at 1.02x says that everything may be 2 % off, and no more.
+TEST(Decide, RejectsWhatIsFarFromTheTermsThoughAControlFails) {
+  MatchSamples samples = scattered({-1.6}, 0.1);
+  for (HeatSamples& heat : samples.heats) heat.same = {block_of(0, 0.02)};
+  const Verdict verdict = decide(samples, {}, kFiveHeats);
+  EXPECT_EQ(verdict.kind, VerdictKind::kRejected);
+  EXPECT_EQ(verdict.reason,
+            "geomean 0.206x, at most 0.229x; 1.010x was asked, with 2.0 % added in its favour "
+            "because the champion against its own copy came out at 1.020x (1.020..1.020)");
+  samples = scattered({0.0}, 0.001);
+  for (HeatSamples& heat : samples.heats) heat.same = {block_of(0, 0.02)};
+  EXPECT_EQ(decide(samples, {}, kFiveHeats).check, "controls");
+}
+
+// p1 would be held open by its noise; with the same plan in both arms it cannot be slower.
+TEST(Decide, DoesNotWaitForAProblemOfTheSamePlan) {
+  MatchSamples samples = scattered({0.3, 0.0}, 0.03);
+  EXPECT_EQ(decide(samples, {}, kFiveHeats).kind, VerdictKind::kUnclear);
+  samples.same_plan = {"p1"};
+  const Verdict verdict = decide(samples, {}, kFiveHeats);
+  EXPECT_EQ(verdict.kind, VerdictKind::kAccepted) << verdict.reason;
+  EXPECT_NE(verdict.reason.find("; both arms run the same plan in p1"), std::string::npos);
+}
+
+TEST(Decide, CountsWhatWasLeftOut) {
+  MatchSamples samples = scattered({0.02, 0.03}, 0.005);
+  Block wild = block_of(0, 2.0);
+  wild.disturbed = true;
+  samples.heats[3].match.push_back(wild);
+  const Verdict verdict = decide(samples, {}, kFiveHeats);
+  EXPECT_EQ(verdict.kind, VerdictKind::kAccepted);
+  EXPECT_NE(verdict.reason.find(" (1 of 11 blocks left out, the machine was disturbed)"),
+            std::string::npos)
+      << verdict.reason;
+  EXPECT_EQ(verdict.estimate->left_out_count, 1);
 }
 
 TEST(Decide, NeedsItsHeats) {
@@ -239,13 +284,11 @@ TEST(NextStep, CountsHeatsThatLostBlocksAgainstTheBudget) {
   EXPECT_EQ(next_step(samples, {}, kSequential), Next::kMoreHeats);
 }
 
-TEST(NextStep, GivesUpOnAChampionThatSurelySpreads) {
-  EXPECT_EQ(
-      next_step(with_times({1000, 1500, 1000, 1500, 1000}, std::vector(5, 500.0)), {}, kSequential),
-      Next::kStop);
-  EXPECT_EQ(
-      next_step(with_times({1000, 1120, 1000, 1120, 1000}, std::vector(5, 500.0)), {}, kSequential),
-      Next::kMoreHeats);
+TEST(NextStep, PlaysTheHeatsThatWereGrantedLater) {
+  AnalysisOptions options = kSequential;
+  options.heats_more = 2;
+  EXPECT_EQ(next_step(scattered({0.01}, 0.02, 16), {}, options), Next::kMoreHeats);
+  EXPECT_EQ(next_step(scattered({0.01}, 0.02, 17), {}, options), Next::kStop);
 }
 
 // Chance failures of a control disappear with more heats, faults stay.

@@ -45,12 +45,30 @@ TEST(BlockLogRatio, CancelsLinearDriftInBothOrders) {
   EXPECT_NEAR(block_log_ratio(baab), 0.1, 1e-14);
 }
 
-TEST(HeatValues, AreMeansOfFewBlocksAndMediansOfMany) {
+// Pairs of 1, 2 and 9: 1, 1.5, 5, 2, 5.5, 9.
+TEST(MiddleOfPairs, IsTheMedianOfAllMeans) {
+  EXPECT_DOUBLE_EQ(middle_of_pairs(std::vector{9.0, 1.0, 2.0}), 3.5);
+  EXPECT_DOUBLE_EQ(middle_of_pairs(std::vector{4.0}), 4);
+}
+
+TEST(HeatValues, AreMeansOfFewBlocksAndRobustForMany) {
   std::vector<Block> blocks;
   for (const double log_ratio : {0.01, 0.02, 0.03, 0.9}) blocks.push_back(block_of(0, log_ratio));
   EXPECT_NEAR(heat_values(one_heat(blocks, 1)).problems[0].log_ratio[0], 0.24, 1e-12);
   blocks.push_back(block_of(0, 0.02));
-  EXPECT_NEAR(heat_values(one_heat(blocks, 1)).problems[0].log_ratio[0], 0.02, 1e-12);
+  // Of the 15 means the middle one is that of 0.02 and 0.03.
+  EXPECT_NEAR(heat_values(one_heat(blocks, 1)).problems[0].log_ratio[0], 0.025, 1e-12);
+}
+
+TEST(HeatValues, LeaveOutDisturbedBlocksWhereThereAreOthers) {
+  std::vector<Block> blocks = {block_of(0, 0.01), block_of(0, 0.5), block_of(0, 0.03),
+                               block_of(1, 0.2), block_of(1, 0.4)};
+  for (const std::size_t index : {1, 3, 4}) blocks[index].disturbed = true;
+  const HeatValues values = heat_values(one_heat(blocks, 2));
+  EXPECT_NEAR(values.problems[0].log_ratio[0], 0.02, 1e-12);
+  EXPECT_NEAR(values.problems[1].log_ratio[0], 0.3, 1e-12);  // it has no others
+  EXPECT_EQ(values.block_count, 5);
+  EXPECT_EQ(values.left_out_count, 1);
 }
 
 TEST(HeatValues, AverageProblemsWithinTheHeat) {
@@ -117,23 +135,38 @@ TEST(HeatMean, ASingleHeatSaysNothingAboutItsError) {
   EXPECT_EQ(mean.upper(0.95), INFINITY);
 }
 
+ConfidenceByHeats always(double confidence) {
+  return {.confidence = [confidence](int) { return confidence; }};
+}
+
 // t(3) / sqrt(4) = 1.18 and t(4) / sqrt(5) = 0.95 at 95 %.
 TEST(HeatsNeeded, IsTheFirstNumberThatSuffices) {
-  EXPECT_EQ(heats_needed({.count = 2, .sd = 0.01}, 0.01, 0.95), 5);
-  EXPECT_EQ(heats_needed({.count = 2, .sd = 0.01}, 0.012, 0.95), 4);
-  EXPECT_EQ(heats_needed({.count = 7, .sd = 0.01}, 0.01, 0.95), 8);  // always one more at least
+  EXPECT_EQ(heats_needed({.count = 2, .sd = 0.01}, 0.01, always(0.95)), 5);
+  EXPECT_EQ(heats_needed({.count = 2, .sd = 0.01}, 0.012, always(0.95)), 4);
+  EXPECT_EQ(heats_needed({.count = 7, .sd = 0.01}, 0.01, always(0.95)), 8);  // at least one more
   for (const double distance : {0.0008, 0.001, 0.003, 0.02, 0.5}) {
-    const int needed = heats_needed({.count = 2, .sd = 0.01}, distance, 0.99);
+    const int needed = heats_needed({.count = 2, .sd = 0.01}, distance, always(0.99));
     const auto margin = [](int count) { return HeatMean{.count = count, .sd = 0.01}.margin(0.99); };
     EXPECT_LT(margin(needed), distance);
     EXPECT_TRUE(needed == 3 || margin(needed - 1) >= distance) << needed;
   }
 }
 
+// Beyond ten heats bounds are surer, and so further away: what nine do not do takes many more.
+TEST(HeatsNeeded, KnowsThatLaterLooksMustBeSurer) {
+  const ConfidenceByHeats steps{.confidence = [](int n) { return n <= 10 ? 0.95 : 0.999; },
+                                .planned_max = 10};
+  const HeatMean mean{.count = 4, .sd = 0.01};
+  EXPECT_EQ(heats_needed(mean, 0.0059, steps), heats_needed(mean, 0.0059, always(0.95)));
+  const int beyond = heats_needed(mean, 0.0055, steps);
+  EXPECT_EQ(beyond, heats_needed({.count = 10, .sd = 0.01}, 0.0055, always(0.999)));
+  EXPECT_GT(beyond, 30);
+}
+
 TEST(HeatsNeeded, EndsWhereNoNumberSuffices) {
-  EXPECT_EQ(heats_needed({.count = 5, .sd = 0.01}, 0, 0.95), kHeatsNeededMax);
-  EXPECT_EQ(heats_needed({.count = 5, .sd = 0}, 0, 0.95), kHeatsNeededMax);
-  EXPECT_EQ(heats_needed({.count = 1, .sd = INFINITY}, 0.01, 0.95), kHeatsNeededMax);
+  EXPECT_EQ(heats_needed({.count = 5, .sd = 0.01}, 0, always(0.95)), kHeatsNeededMax);
+  EXPECT_EQ(heats_needed({.count = 5, .sd = 0}, 0, always(0.95)), kHeatsNeededMax);
+  EXPECT_EQ(heats_needed({.count = 1, .sd = INFINITY}, 0.01, always(0.95)), kHeatsNeededMax);
 }
 
 }  // namespace

@@ -58,6 +58,24 @@ Value round_trip(const Value& value) {
   return json::parse(json(value).dump()).get<Value>();
 }
 
+// Ledgers of before have none of these keys, and blocks that need none stay as short as they were.
+TEST(RefereeJson, NewKeysAreWrittenWhereNeededAndMissedNowhere) {
+  MatchSamples samples = some_samples();
+  EXPECT_FALSE(json(samples).contains("same_plan"));
+  EXPECT_FALSE(json(samples)["rounds"][0]["match"][0].contains("disturbed"));
+  EXPECT_TRUE(round_trip(samples).same_plan.empty());
+  samples.same_plan = {"down"};
+  samples.heats[0].match[1].disturbed = true;
+  const MatchSamples back = round_trip(samples);
+  EXPECT_EQ(back.same_plan, samples.same_plan);
+  EXPECT_FALSE(back.heats[0].match[0].disturbed);
+  EXPECT_TRUE(back.heats[0].match[1].disturbed);
+  Verdict verdict = some_verdict();
+  EXPECT_FALSE(json(verdict)["estimate"].contains("blocks_left_out"));
+  verdict.estimate->left_out_count = 4;
+  EXPECT_EQ(round_trip(verdict).estimate->left_out_count, 4);
+}
+
 TEST(RefereeJson, SamplesReadBackEqual) {
   const MatchSamples samples = round_trip(some_samples());
   EXPECT_EQ(samples.problems, (std::vector<std::string>{"up", "down"}));

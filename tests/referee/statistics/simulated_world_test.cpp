@@ -68,6 +68,40 @@ TEST(SimulatedMachine, SlowsEverySecondCall) {
   EXPECT_NEAR(calls[3], 0.005, 1e-12);
 }
 
+// Half of the time, 20 calls in the mean, and all of them lose the same while it stays.
+TEST(SimulatedMachine, HasAGuestWhoComesAndGoes) {
+  SimulatedWorld world = kPerfect;
+  world.guest = {.time_share = 0.5, .stay_calls = 20, .loss_min = 0.1, .loss_max = 0.2};
+  const std::vector<double> calls = log_calls(world, 40000);
+  int here = 0;
+  int visits = 0;
+  for (std::size_t i = 1; i < calls.size(); ++i) {
+    if (calls[i] == 0) continue;
+    ++here;
+    visits += calls[i - 1] == 0 ? 1 : 0;
+    EXPECT_TRUE(calls[i - 1] == 0 || calls[i] == calls[i - 1]);
+    EXPECT_TRUE(calls[i] >= 0.1 && calls[i] <= 0.2);
+  }
+  EXPECT_NEAR(here / 40000.0, 0.5, 0.05);
+  EXPECT_NEAR(here / static_cast<double>(visits), 20, 2);
+}
+
+// A guest who takes half of the machine is seen by the reference, and its blocks are marked.
+TEST(SimulatedMatch, MarksBlocksThatAGuestDisturbed) {
+  SimulatedWorld world = kPerfect;
+  world.guest = {.time_share = 0.2, .stay_calls = 40, .loss_min = 0.7, .loss_max = 0.7};
+  int marked = 0;
+  int count = 0;
+  for (const HeatSamples& heat : play(world, {.blocks_per_problem = 20}, 20).heats) {
+    for (const Block& block : heat.match) {
+      ++count;
+      marked += block.disturbed ? 1 : 0;
+    }
+  }
+  EXPECT_GT(marked, count / 20);
+  EXPECT_LT(marked, count / 2);
+}
+
 TEST(PlayBlock, StartsWithEitherArmAndBalancesTheSlots) {
   SimulatedWorld world = kPerfect;
   world.second_slot_effect = 0.005;
@@ -108,8 +142,8 @@ TEST(SimulatedMatch, DrawsLuckPerProcessAndProblem) {
   const MatchSamples samples = play(world, {.speedups = {1, 1}}, 300);
   for (const HeatSamples& heat : samples.heats) {
     const double first = block_log_ratio(heat.match[0]);
-    EXPECT_NEAR(block_log_ratio(heat.match[1]), first, 1e-12);  // the same processes
-    EXPECT_NE(block_log_ratio(heat.match[3]), first);           // another problem
+    EXPECT_NEAR(block_log_ratio(heat.match[2]), first, 1e-12);  // the same processes
+    EXPECT_NE(block_log_ratio(heat.match[1]), first);           // another problem
     EXPECT_EQ(heat.match[0].a_ns[0], heat.same[0].a_ns[0]);     // one champion per heat
     EXPECT_NE(block_log_ratio(heat.same[0]), 0);                // its copy has luck of its own
     EXPECT_NE(block_log_ratio(heat.slowed[0]), std::log(0.9));  // and so has the slowed one

@@ -159,6 +159,22 @@ TEST(Season, LosersTeachConstraintsThatHangOnTheChampion) {
   EXPECT_EQ(wrong, 1);
 }
 
+// A ceiling belongs to one machine at one moment, and a constraint would outlive it.
+TEST(Season, TheSpeedOfLightTeachesNothing) {
+  Played season;
+  SeasonTools tools = fake_tools(season.machine);
+  tools.judge = [](const Match& match) {
+    return MatchRecord{.verdict = {.kind = VerdictKind::kInvalid,
+                                   .check = "speed_of_light",
+                                   .reason = "less than this machine needs at least"},
+                       .champion_hash = match.champion.variant,
+                       .challenger_hash = match.challenger.variant};
+  };
+  season.result = play_season(season.ledger, season.setup, tools);
+  EXPECT_FALSE(season.entries("verdict").empty());
+  EXPECT_TRUE(season.entries("constraint").empty());
+}
+
 TEST(Season, NoPitchIsJudgedTwiceAgainstOneChampion) {
   Played season;
   season.play();

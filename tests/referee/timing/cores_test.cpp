@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "referee/timing/cores.hpp"
+
+#include <gtest/gtest.h>
+
+#include "cpu/features.hpp"
+
+namespace thresher::referee {
+namespace {
+
+const std::vector<CoreUse> kBefore = {{0, 100}, {2, 500}, {3, 50}, {7, 0}};
+const std::vector<CoreUse> kAfter = {{0, 190}, {2, 510}, {3, 140}, {7, 5}};
+
+TEST(QuietestCores, AreThoseThatWereLeastBusyInBetween) {
+  EXPECT_EQ(quietest_cores(kBefore, kAfter, 1), (std::vector{7}));
+  EXPECT_EQ(quietest_cores(kBefore, kAfter, 2), (std::vector{2, 7}));
+  EXPECT_EQ(quietest_cores(kBefore, kAfter, 3), (std::vector{0, 2, 7}));
+}
+
+TEST(QuietestCores, BindNobodyWhereThereIsNoChoice) {
+  EXPECT_TRUE(quietest_cores(kBefore, kAfter, 4).empty());
+  EXPECT_TRUE(quietest_cores(kBefore, kAfter, 9).empty());
+  EXPECT_TRUE(quietest_cores({}, {}, 1).empty());
+  EXPECT_TRUE(quietest_cores(kBefore, {{0, 1}}, 1).empty());
+}
+
+TEST(CoreUse, KnowsTheCoresOfThisProcess) {
+  const std::vector<CoreUse> uses = core_use();
+  if (uses.empty()) GTEST_SKIP() << "the kernel does not say";
+  EXPECT_EQ(static_cast<int>(uses.size()), cpu::usable_core_count());
+}
+
+}  // namespace
+}  // namespace thresher::referee
