@@ -10,7 +10,8 @@ target_link_libraries(test_support PUBLIC thresher thresher_flags)
 # Tests are compiled more often than run.
 target_compile_options(test_support PUBLIC $<$<CONFIG:Release>:-Og>)
 
-# One test binary per folder of tests/, each test case its own CTest entry.
+# One test binary per folder of tests/, each test case its own CTest entry. Nothing else runs beside
+# the cases that `alone`, a filter of GTest's, names.
 function(thresher_test_folder name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${name}/*_test.cpp)
   add_executable(${name}_tests ${sources})
@@ -22,8 +23,13 @@ function(thresher_test_folder name)
   endif()
   # Listing the cases runs the binary. Doing that when CTest starts, not when the binary is linked,
   # keeps a crash at start-up a failed test and lets ./run choose the process's surroundings.
-  gtest_discover_tests(${name}_tests TEST_PREFIX ${name}. NO_PRETTY_VALUES
-                       DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 ${test_properties})
+  set(discover TEST_PREFIX ${name}. NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120)
+  if(alone)
+    gtest_discover_tests(${name}_tests ${discover} TEST_LIST ${name}_alone TEST_FILTER ${alone}
+                         PROPERTIES RUN_SERIAL TRUE)
+    list(APPEND discover TEST_FILTER -${alone})
+  endif()
+  gtest_discover_tests(${name}_tests ${discover})
 endfunction()
 
 thresher_test_folder(nvfp4)
@@ -53,10 +59,10 @@ foreach(name smoke engine)
 endforeach()
 if(THRESHER_TOOLS)
   thresher_test_folder(measure thresher_tools)
-  # Matches are timed: nothing else runs beside them.
-  set(test_properties PROPERTIES RUN_SERIAL TRUE)
+  # Whole matches and ceilings are timed.
+  set(alone Judge.*:CheatsThatNeedMore.*:Light.*)
   thresher_test_folder(referee thresher_tools)
-  unset(test_properties)
+  unset(alone)
   thresher_test_folder(tank thresher_tools)
   thresher_test_folder(report thresher_tools)
   thresher_test_folder(cli thresher_tools)

@@ -29,8 +29,29 @@ GemmPlan plan_for(const GemmKnobs& knobs, Op op = Op::kGemm) {
   return make_plan(knobs, request);
 }
 
+// All that have a name, and all that the engine chooses from.
+std::set<std::string> all_sources() {
+  std::vector<Variant> all = choices();
+  for (const Variant& variant : named_variants()) all.push_back(variant);
+  std::set<std::string> sources;
+  for (const Variant& variant : all) {
+    for (const Op op : {Op::kGemm, Op::kDual}) {
+      if (!can_run(variant.knobs, op)) continue;
+      const GemmPlan plan = plan_for(variant.knobs, op);
+      if (plan.images) sources.insert(entry_source(*plan.images));
+      for (const GemmLaunch& launch : plan.launches) sources.insert(entry_source(launch));
+    }
+  }
+  return sources;
+}
+
+// Minutes of work in parts, which CTest runs side by side.
+constexpr int kPartCount = 6;
+class HopperCompile : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Parts, HopperCompile, ::testing::Range(0, kPartCount));
+
 // Spills, and notes such as serialised MMAs, would make a kernel slow without making it wrong.
-TEST(HopperCompile, NoSpillsAndNoNotes) {
+TEST_P(HopperCompile, NoSpillsAndNoNotes) {
   NvrtcLookup found = find_nvrtc({.folders = pip_library_folders(THRESHER_VENV_DIR)});
   if (!found.nvrtc) GTEST_SKIP() << found.why_not;
   const Compiler compiler(*found.nvrtc);
@@ -44,19 +65,10 @@ TEST(HopperCompile, NoSpillsAndNoNotes) {
     EXPECT_FALSE(compilation.kernels.front().spills()) << source;
     EXPECT_TRUE(compilation.notes.empty()) << source << compilation.notes.front();
   };
-  // All that have a name, and all that the engine chooses from.
-  std::vector<Variant> all = choices();
-  for (const Variant& variant : named_variants()) all.push_back(variant);
-  std::set<std::string> sources;
-  for (const Variant& variant : all) {
-    for (const Op op : {Op::kGemm, Op::kDual}) {
-      if (!can_run(variant.knobs, op)) continue;
-      const GemmPlan plan = plan_for(variant.knobs, op);
-      if (plan.images) sources.insert(entry_source(*plan.images));
-      for (const GemmLaunch& launch : plan.launches) sources.insert(entry_source(launch));
-    }
+  int index = 0;
+  for (const std::string& source : all_sources()) {
+    if (index++ % kPartCount == GetParam()) expect_clean(source);
   }
-  for (const std::string& source : sources) expect_clean(source);
 }
 
 }  // namespace
