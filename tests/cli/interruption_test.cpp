@@ -121,7 +121,7 @@ TEST_F(Interrupted, SeasonSaysHowToGoOnAndGoesOn) {
   const std::string said = folder_.read("err");
   const std::string command =
       "thresher season --resume --season interrupted --ledger ledger.db --seconds 20 "
-      "--match-seconds 30";
+      "--match-seconds 20";
   EXPECT_NE(
       said.find("thresher: interrupted; season 'interrupted' is kept as far as it was played, and "
                 "this goes on with it: " +

@@ -82,6 +82,13 @@ class Reader:
             return None
         if not self.words:
             return f"{option} lacks its value"
+        fault = self.fault_of_one(option, takes)
+        is_many = option in self.help.many and not self.help.has_positionals
+        while not fault and is_many and self.words and self.words[0][0] not in "-…":
+            fault = self.fault_of_one(option, takes)
+        return fault
+
+    def fault_of_one(self, option, takes):
         value = self.words.pop(0)
         choices = re.search(r"{(.*)}", takes)
         if value[0] in "…$" or value.isupper():

@@ -14,6 +14,7 @@ class Help:
 
     def __init__(self, text):
         self.takes = {}        # option: what it takes; "" for a flag
+        self.many = set()      # options that take several values
         self.required = set()  # options
         self.commands = {}     # below this one: what they do
         self.has_positionals = False
@@ -23,6 +24,8 @@ class Help:
                 section = line[:-1]
             elif section == "Options" and (found := OPTION.fullmatch(line)):
                 self.takes[found[1]] = found[2] or ""
+                if " ..." in found[3]:
+                    self.many.add(found[1])
                 if "REQUIRED" in found[3]:
                     self.required.add(found[1])
             elif section == "Subcommands" and (found := ENTRY.match(line)):

@@ -86,9 +86,10 @@ TEST(CpuPitches, ChangeTheBaselineIntoSomethingThatRuns) {
 TEST(CpuPitches, NameEveryFileTheyRun) {
   for (const auto& [name, pitch] : cpu_pitches()) {
     const std::vector<std::string>& command = pitch.contestant.command;
+    const std::filesystem::path& folder = pitch.contestant.folder;
     EXPECT_EQ(std::count_if(command.begin(), command.end(),
-                            [&](const std::string& word) {
-                              return std::filesystem::exists(pitch.contestant.folder / word);
+                            [&folder](const std::string& word) {
+                              return std::filesystem::exists(folder / word);
                             }),
               command.empty() ? 0 : 2)
         << name << ": serve.py and the program, so that both count in the contestant's hash";
