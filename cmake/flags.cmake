@@ -44,6 +44,11 @@ if(THRESHER_SANITIZE)
   add_compile_options(
     -fsanitize=${THRESHER_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${THRESHER_SANITIZE})
+  # For the few places that must know; each compiler has its own way to say it.
+  string(TOUPPER "${THRESHER_SANITIZE}" names)
+  string(REPLACE "," ";" names "${names}")
+  list(TRANSFORM names PREPEND THRESHER_SANITIZES_)
+  add_compile_definitions(${names})
 endif()
 
 # Most of the time of compiling a file goes into its headers, so the files of a folder are compiled

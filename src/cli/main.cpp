@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/command_line.hpp"
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(THRESHER_SANITIZES_ADDRESS)
 // Contestants run in this program, in a sandbox that forbids what the leak checker does, and their
 // crashes must look like crashes. Leaks are looked for by the unit tests.
 extern "C" const char* __asan_default_options();

@@ -19,7 +19,7 @@
 #include <ucontext.h>
 #endif
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef THRESHER_SANITIZES_ADDRESS
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
@@ -56,7 +56,7 @@ extern "C" void thresher_switch_stack(void** save, void* load);
 namespace thresher::emulator {
 namespace {
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef THRESHER_SANITIZES_ADDRESS
 constexpr std::size_t kStackBytes = 512 << 10;
 #else
 constexpr std::size_t kStackBytes = 128 << 10;
@@ -97,7 +97,7 @@ FibreStack::FibreStack() {
   }
   bottom_ = free_stacks.bottoms.back();
   free_stacks.bottoms.pop_back();
-#ifdef __SANITIZE_ADDRESS__
+#ifdef THRESHER_SANITIZES_ADDRESS
   __asan_unpoison_memory_region(bottom_, kStackBytes);
 #endif
 }
@@ -158,7 +158,7 @@ Fibre::~Fibre() = default;
 void Fibre::enter() { fibre_entering->run(); }
 
 void Fibre::run() {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef THRESHER_SANITIZES_ADDRESS
   __sanitizer_finish_switch_fiber(nullptr, &context_->outside_bottom, &context_->outside_bytes);
 #endif
   try {
@@ -173,11 +173,11 @@ void Fibre::run() {
 void Fibre::resume() {
   THRESHER_ASSERT(!ended_);
   fibre_entering = this;
-#ifdef __SANITIZE_ADDRESS__
+#ifdef THRESHER_SANITIZES_ADDRESS
   __sanitizer_start_switch_fiber(&context_->fake_stack_outside, stack_.bottom(), kStackBytes);
 #endif
   context_->enter();
-#ifdef __SANITIZE_ADDRESS__
+#ifdef THRESHER_SANITIZES_ADDRESS
   __sanitizer_finish_switch_fiber(context_->fake_stack_outside, nullptr, nullptr);
 #endif
   if (failure_ != nullptr) std::rethrow_exception(std::exchange(failure_, nullptr));
@@ -186,12 +186,12 @@ void Fibre::resume() {
 void Fibre::suspend() { leave(/*for_good=*/false); }
 
 void Fibre::leave([[maybe_unused]] bool for_good) {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef THRESHER_SANITIZES_ADDRESS
   __sanitizer_start_switch_fiber(for_good ? nullptr : &context_->fake_stack_inside,
                                  context_->outside_bottom, context_->outside_bytes);
 #endif
   context_->leave();
-#ifdef __SANITIZE_ADDRESS__
+#ifdef THRESHER_SANITIZES_ADDRESS
   __sanitizer_finish_switch_fiber(context_->fake_stack_inside, &context_->outside_bottom,
                                   &context_->outside_bytes);
 #endif

@@ -216,11 +216,12 @@ class Referee {
     return names;
   }
 
-  // Measuring them takes seconds where caches are large, and our own engine is never accused.
+  // Measuring them takes seconds where a CPU's caches are large, and our own engine is never
+  // accused. On a GPU they also say how many copies of a problem are cold.
   MachineRates ceilings(const Side& champion, const Side& challenger) {
     const bool ours =
         champion.job.kind == JobKind::kVariant && challenger.job.kind == JobKind::kVariant;
-    if (ours) return {};
+    if (ours && !gpu_) return {};
     const Clock::time_point begin = Clock::now();
     const MachineRates rates = venue_.rates(arm_);
     note(fmt::format("the machine's ceilings: {:.1f} s", seconds_since(begin)));

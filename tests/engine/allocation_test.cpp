@@ -25,7 +25,7 @@ void count_allocation() noexcept {
 
 }  // namespace
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(THRESHER_SANITIZES_ADDRESS) || defined(THRESHER_SANITIZES_THREAD)
 // GCC ships the function without the header that declares it.
 extern "C" int __sanitizer_install_malloc_and_free_hooks(
     void (*malloc_hook)(const volatile void* memory, std::size_t bytes),
@@ -107,7 +107,7 @@ TEST_F(Allocation, IsSeenByTheCounter) {
   std::free(memory);
   EXPECT_EQ(allocations_during([&] { memory = ::operator new(100); }), 1);
   ::operator delete(memory);
-#if !defined(__SANITIZE_THREAD__)  // whose hook is not called for aligned_alloc
+#if !defined(THRESHER_SANITIZES_THREAD)  // whose hook is not called for aligned_alloc
   EXPECT_EQ(allocations_during([&] { memory = std::aligned_alloc(64, 128); }), 1);
   std::free(memory);
 #endif

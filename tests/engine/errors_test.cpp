@@ -21,7 +21,7 @@ using nvfp4::error_message;
 using testing::make_problem;
 using testing::OnDevice;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(THRESHER_SANITIZES_ADDRESS) || defined(THRESHER_SANITIZES_THREAD)
 constexpr bool kErrorsSanitized = true;
 #else
 constexpr bool kErrorsSanitized = false;

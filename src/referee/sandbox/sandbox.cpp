@@ -18,7 +18,7 @@ namespace thresher::referee {
 namespace {
 
 // A sanitizer reserves terabytes of addresses that it never touches.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(THRESHER_SANITIZES_ADDRESS) || defined(THRESHER_SANITIZES_THREAD)
 constexpr bool kReservesAddresses = true;
 #else
 constexpr bool kReservesAddresses = false;
