@@ -239,6 +239,7 @@ Command referee_selftest_command() {
                       {.name = "--gain",
                        .value = &arguments->gains,
                        .what = "Gains to inject, one after the other: 0.02 0.1 0.3",
+                       .type_text = "SHARE ...",
                        .default_text = "0.02"},
                       {"--load", &arguments->load, "Keep one core busy meanwhile"},
                       {.name = "--seconds",
