@@ -52,6 +52,7 @@ struct Tally {
   int rejected_count = 0;
   int unclear_count = 0;
   double log_speedup_sum = 0;
+  std::vector<std::string> verdicts;  // in words
   double seconds = 0;
 
   double share(int count) const { return static_cast<double>(count) / std::max(1, match_count); }
@@ -59,6 +60,8 @@ struct Tally {
 
   void add(const MatchRecord& record) {
     ++match_count;
+    verdicts.push_back(
+        fmt::format("{}: {}", to_string(record.verdict.kind), record.verdict.reason));
     seconds += record.seconds;
     if (record.verdict.kind == VerdictKind::kAccepted) ++accepted_count;
     if (record.verdict.kind == VerdictKind::kRejected) ++rejected_count;
@@ -138,13 +141,10 @@ Tally play(const SelftestArguments& arguments, int match_count, double gain, Pro
 }
 
 nlohmann::json to_json(const Tally& tally) {
-  return {{"matches", tally.match_count},
-          {"accepted", tally.accepted_count},
-          {"different", tally.different_count},
-          {"rejected", tally.rejected_count},
-          {"unclear", tally.unclear_count},
-          {"mean_speedup", tally.mean_speedup()},
-          {"seconds", tally.seconds}};
+  return {{"matches", tally.match_count},       {"accepted", tally.accepted_count},
+          {"different", tally.different_count}, {"rejected", tally.rejected_count},
+          {"unclear", tally.unclear_count},     {"mean_speedup", tally.mean_speedup()},
+          {"seconds", tally.seconds},           {"verdicts", tally.verdicts}};
 }
 
 void add_row(Table& table, const std::string& name, const Tally& tally) {
@@ -173,7 +173,7 @@ void print_tables(const Tally& same, const std::vector<Gained>& gained) {
                {"s per match", Align::kRight}});
   add_row(table, "as it is", same);
   for (const Gained& one : gained) {
-    add_row(table, fmt::format("with a gain of {:.1f} %", 100 * one.gain), one.tally);
+    add_row(table, fmt::format("gain of {:g} %", 100 * one.gain), one.tally);
   }
   print(table);
 }
@@ -245,7 +245,8 @@ Command referee_selftest_command() {
                       {.name = "--gain",
                        .value = &arguments->gains,
                        .what = "Gains to inject, one after the other: 0.02 0.1 0.3",
-                       .default_text = "0.02"},
+                       .default_text = "0.02",
+                       .type_text = "SHARE ..."},
                       {"--load", &arguments->load, "Keep one core busy meanwhile"},
                       {.name = "--seconds",
                        .value = &arguments->seconds_max,

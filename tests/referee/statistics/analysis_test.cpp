@@ -196,6 +196,22 @@ TEST(Decide, RejectsAChallengerThatSurelySpreadsMoreThanTheChampion) {
             "match; 5.0 % more is allowed");
 }
 
+// The same milliseconds lost are a larger share of a faster arm's time: no fault of its own.
+TEST(Decide, DoesNotBlameAFasterArmForTheSameLostTime) {
+  std::vector<double> champion_ns;
+  std::vector<double> challenger_ns;
+  for (const double lost : {0, 400, 50, 300, 100, 200, 10, 350}) {
+    champion_ns.push_back(1000 + 1.01 * lost);
+    challenger_ns.push_back(250 + lost);
+  }
+  const AnalysisOptions options{.heats_min = 8, .heats_max = 8};
+  const Verdict verdict = decide(with_times(champion_ns, challenger_ns), {}, options);
+  EXPECT_EQ(verdict.kind, VerdictKind::kAccepted) << verdict.reason;
+  for (double& ns : champion_ns) ns = 1000;
+  const Verdict alone = decide(with_times(champion_ns, challenger_ns), {}, options);
+  EXPECT_EQ(alone.kind, VerdictKind::kRejected) << alone.reason;
+}
+
 TEST(Decide, IsVoidWhenAControlFails) {
   MatchSamples samples = scattered({0.3}, 0.001);
   for (HeatSamples& heat : samples.heats) heat.same = {block_of(0, 0.02)};
