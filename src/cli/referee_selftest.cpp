@@ -246,7 +246,7 @@ Command referee_selftest_command() {
                        .value = &arguments->gains,
                        .what = "Gains to inject, one after the other: 0.02 0.1 0.3",
                        .default_text = "0.02",
-                       .type_text = "SHARE ..."},
+                       .type_text = "SHARE"},
                       {"--load", &arguments->load, "Keep one core busy meanwhile"},
                       {.name = "--seconds",
                        .value = &arguments->seconds_max,
