@@ -35,7 +35,7 @@ target_compile_options(thresher_emulated PRIVATE -ffp-contract=off)
 target_compile_options(thresher_emulated PRIVATE $<$<CONFIG:Release>:-O1>)
 # What sanitizers' builds compute most with; the rest is compiled more often than run.
 if(THRESHER_SANITIZE)
-  foreach(folder nvfp4 gemm cpu emulator)
+  foreach(folder digest nvfp4 gemm cpu emulator)
     target_compile_options(thresher_${folder} PRIVATE -O1)
   endforeach()
 endif()

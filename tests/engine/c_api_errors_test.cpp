@@ -26,7 +26,7 @@ using testing::OwnedCall;
 using testing::OwnedEngine;
 using testing::OwnedPlan;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(THRESHER_SANITIZES_ADDRESS) || defined(THRESHER_SANITIZES_THREAD)
 constexpr bool kCApiErrorsSanitized = true;
 #else
 constexpr bool kCApiErrorsSanitized = false;

@@ -101,7 +101,7 @@ std::string name_of(const ::testing::TestParamInfo<Cheat>& info) {
 INSTANTIATE_TEST_SUITE_P(Catalogue, Cheats, ::testing::ValuesIn(kCheats), name_of);
 
 TEST(CheatsThatNeedMore, FasterThanLight) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(THRESHER_SANITIZES_ADDRESS) || defined(THRESHER_SANITIZES_THREAD)
   GTEST_SKIP() << "a sanitizer's own work takes longer than light";
 #endif
   // On a crowded machine even a call that does nothing may take as long as light; then its values
@@ -116,7 +116,7 @@ TEST(CheatsThatNeedMore, FasterThanLight) {
 }
 
 TEST(CheatsThatNeedMore, MemoryHasAnEnd) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(THRESHER_SANITIZES_ADDRESS) || defined(THRESHER_SANITIZES_THREAD)
   GTEST_SKIP() << "a sanitizer's process cannot be limited in its address space";
 #endif
   const MatchRecord record = judge(match_against("eats_memory.c", tiny_suite()));
