@@ -2,16 +2,42 @@
 #include "report/season.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace thresher::report {
+namespace {
+
+std::optional<std::int64_t> id_in(const LedgerEntry& entry, const char* key) {
+  const std::optional<double> id = number_of(field(entry.data, key));
+  if (!id || !(std::abs(*id) < 1e15)) return std::nullopt;
+  return static_cast<std::int64_t>(*id);
+}
+
+// A match that went on is told once, as its last stretch left it.
+void drop_continued(std::vector<LedgerEntry>& entries) {
+  std::set<std::int64_t> continued;
+  for (const LedgerEntry& entry : entries) {
+    const std::optional<std::int64_t> id = id_in(entry, "continues");
+    if (entry.kind == "match" && id) continued.insert(*id);
+  }
+  std::erase_if(entries, [&](const LedgerEntry& entry) {
+    if (entry.kind == "match") return continued.contains(entry.id);
+    const std::optional<std::int64_t> match = id_in(entry, "match");
+    return entry.kind == "verdict" && match && continued.contains(*match);
+  });
+}
+
+}  // namespace
 
 Ratio ratio_of(const Range& range) {
   return {.value = range.value, .low = range.low, .high = range.high};
 }
 
 Season read_season(const Ledger& ledger, const std::string& name) {
-  return {.name = name, .entries = ledger.entries(name), .board = scoreboard(ledger, name)};
+  Season season{.name = name, .entries = ledger.entries(name), .board = scoreboard(ledger, name)};
+  drop_continued(season.entries);
+  return season;
 }
 
 std::vector<const LedgerEntry*> Season::of_kind(const std::string& kind) const {

@@ -140,6 +140,25 @@ TEST_F(ReportPage, EveryVerdictsReasonIsOnTheScoreboard) {
   }
 }
 
+TEST_F(ReportPage, AMatchThatWentOnIsToldOnce) {
+  const auto append_stretch = [this](json match, const char* verdict, const char* reason) {
+    match.update({{"round", 1}, {"pitch", "slow_start"}});
+    const std::int64_t id = ledger_.append("overtime", "match", "measured", match).id;
+    ledger_.append("overtime", "verdict", "measured",
+                   {{"round", 1},
+                    {"pitch", "slow_start"},
+                    {"match", id},
+                    {"kind", verdict},
+                    {"reason", reason}});
+    return id;
+  };
+  const std::int64_t first = append_stretch({}, "unclear", "nobody knows yet");
+  append_stretch({{"continues", first}}, "rejected", "now it is known");
+  const std::string page = main_of(report_page(ledger_, "overtime"));
+  EXPECT_FALSE(has(page, "nobody knows yet"));
+  EXPECT_TRUE(has(page, "now it is known"));
+}
+
 TEST_F(ReportPage, NothingWonNothingIsCalledSo) {
   for (const char* kind : {"rejected", "unclear"}) {
     ledger_.append("lost", "verdict", "measured",
