@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine's promises that need a real GPU and that neither engine_tests (which run there too)
-// nor `thresher verify` look at: a plan's kernels spill nothing, and calls can be recorded in
-// somebody else's graph, whatever launches them. Exit code 0: all kept; 1: one was not; 77: no GPU
-// here.
+// nor `thresher verify` look at: a plan's kernels spill nothing, calls can be recorded in
+// somebody else's graph, whatever launches them, and many threads share an engine. Exit code 0: all
+// kept; 1: one was not; 77: no GPU here.
 #include <fmt/format.h>
+
+#include <thread>
+#include <vector>
 
 #include "gpu/runtime/gpu.hpp"
 #include "gpu/runtime/graph.hpp"
@@ -75,6 +78,34 @@ void check_recording(const Engine& engine, const Problem& problem, const char* v
   }
 }
 
+// Callers on threads of their own pack, plan, bind and run on one engine at the same time.
+void check_callers(const Engine& engine) {
+  constexpr int kCallers = 8;
+  constexpr int kRuns = 10;
+  std::vector<std::string> wrong(kCallers);
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < kCallers; ++caller) {
+    callers.emplace_back([&engine, &wrong, caller] {
+      try {
+        const Problem problem = make_problem({70 + caller, 0, 5}, 200 + caller, 336);
+        Scene scene(engine, problem, InputFamily::kExact, 1 + static_cast<unsigned>(caller));
+        for (int i = 0; i < kRuns && wrong[caller].empty(); ++i) {
+          scene.poison();
+          scene.run(engine);
+          wrong[caller] = scene.why_wrong();
+        }
+      } catch (const Error& error) {
+        wrong[caller] = error.what();
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  for (int caller = 0; caller < kCallers; ++caller) {
+    report(wrong[caller].empty(),
+           fmt::format("caller {} of {} {}", caller, kCallers, wrong[caller]));
+  }
+}
+
 int run() {
   const EngineOptions options{.device = "gpu"};
   if (const std::string why = why_no_device(options); !why.empty()) {
@@ -89,6 +120,7 @@ int run() {
         "gpu_sm90:graph=on", "gpu_sm90:launches=streams,graph=on"}) {
     check_recording(engine, problem, variant);
   }
+  check_callers(engine);
   return broken_count == 0 ? 0 : 1;
 }
 
