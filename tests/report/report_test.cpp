@@ -120,11 +120,9 @@ TEST_F(ReportPage, TheGainOfEachProblemIsThatOfTheMatch) {
   const std::size_t from = page.find("The champion against the baseline, in µs per call");
   ASSERT_NE(from, std::string::npos);
   const std::string table = page.substr(from, page.find("</table>", from) - from);
-  for (const json& problem : ledger_.entries("spring", "match")
-                                 .front()
-                                 .data.at("verdict")
-                                 .at("estimate")
-                                 .at("problems")) {
+  const json problems =
+      ledger_.entries("spring", "match").front().data.at("verdict").at("estimate").at("problems");
+  for (const json& problem : problems) {
     EXPECT_TRUE(has(table, data(problem.at("champion_us"))));
     EXPECT_TRUE(has(table, data(problem.at("challenger_us"))));
   }

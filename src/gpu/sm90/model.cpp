@@ -34,7 +34,8 @@ constexpr double kGraphLaunchUs = 1;  // the device finds the next one by itself
 double k_tile_ns(int rows, int loaded_rows, int width, std::int64_t busy_blocks) {
   const double compute =
       rows == 256 ? kDecodeNs + kEightColumnsNs / 8 * width : std::max(230.0, 165 + 1.5 * width);
-  const double bytes = image_bytes(width) + loaded_rows / kTileRows * kTileBytes;
+  const int tile_count = loaded_rows / kTileRows;
+  const double bytes = image_bytes(width) + tile_count * kTileBytes;
   return std::max(compute, bytes * static_cast<double>(busy_blocks) / kL2BytesPerNs);
 }
 
