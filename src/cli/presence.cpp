@@ -139,7 +139,7 @@ void Presence::take_a_name() {
   }
 }
 
-std::vector<std::string> Presence::newcomers() {
+std::vector<std::string> Presence::newcomers() const {
   std::vector<std::string> came;
   while (fd_ >= 0) {
     const int visitor = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC);

@@ -24,7 +24,7 @@ class Presence {
   // "pid 4711 (bench)", of those who were there first.
   const std::vector<std::string>& neighbours() const { return neighbours_; }
   // Of those who have come since the last question.
-  std::vector<std::string> newcomers();
+  std::vector<std::string> newcomers() const;
 
  private:
   void take_a_name();

@@ -50,17 +50,17 @@ struct ProblemGain {
 };
 
 const Json& problems_of(const Season& season, const Title& title) {
-  static const Json kNone;
+  static const Json none;
   const LedgerEntry* match = title.verdict ? season.match(*title.verdict) : nullptr;
-  return match ? field(field(field(match->data, "verdict"), "estimate"), "problems") : kNone;
+  return match ? field(field(field(match->data, "verdict"), "estimate"), "problems") : none;
 }
 
 const Json& problem_named(const Json& problems, const std::string& name) {
-  static const Json kNone;
+  static const Json none;
   for (const Json& problem : problems) {
     if (text_of(problem, "problem") == name) return problem;
   }
-  return kNone;
+  return none;
 }
 
 // Problems that every match on the way has timed.

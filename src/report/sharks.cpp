@@ -26,8 +26,8 @@ std::vector<std::string> sharks_of(const Season& season) {
 
 // The last scores that the ledger has of a shark.
 const Json& last_scores(const Season& season, const std::string& shark) {
-  static const Json kNone;
-  const Json* last = &kNone;
+  static const Json none;
+  const Json* last = &none;
   for (const LedgerEntry* entry : season.of_kind("credibility")) {
     const Json& scores = field(field(entry->data, "scores"), shark.c_str());
     if (scores.is_object()) last = &scores;

@@ -49,7 +49,7 @@ class RoundPlayer {
   const PlayedMatch& play_match(const Attempt& attempt);
   const PlayedMatch& append_stretch(const Attempt& attempt, const PlayedMatch* earlier);
   bool can_go_on(const Attempt& attempt, const PlayedMatch& match);
-  Attempt attempt_of(const std::string& pitch, bool control) const;
+  Attempt attempt_of(const std::string& name, bool control) const;
   MatchOptions match_options(const PlayedMatch* earlier) const;
   void draw_consequences(const Attempt& attempt, const PlayedMatch& match);
   bool has_learned(const std::string& lesson) const;
