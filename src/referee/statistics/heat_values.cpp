@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <numbers>
 #include <numeric>
 
 #include "assert.hpp"
@@ -79,6 +80,15 @@ std::vector<ProblemBlocks> by_problem(const std::vector<Block>& blocks, std::siz
   return sorted;
 }
 
+double square(double value) { return value * value; }
+
+// From sums of squares over heats to root mean squares.
+void set_sd_min(HeatValues& values) {
+  for (HeatValues::OfProblem& problem : values.problems) {
+    problem.log_ratio_sd_min = std::sqrt(problem.log_ratio_sd_min / std::max(1, values.heat_count));
+  }
+}
+
 bool has_blocks(const ProblemBlocks& problem) { return !problem.log_ratio.empty(); }
 
 }  // namespace
@@ -98,6 +108,19 @@ double middle_of_pairs(std::span<const double> values) {
   return measure::median(means);
 }
 
+double middle_of_pairs_error(std::span<const double> values) {
+  constexpr double kNormalSd = 1.0483;  // of a normal variable, over the median distance of two
+  constexpr double kVariance = std::numbers::pi / 3;  // of the estimate, over that of a mean
+  std::vector<double> distances;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    for (std::size_t j = i + 1; j < values.size(); ++j)
+      distances.push_back(std::abs(values[i] - values[j]));
+  }
+  if (distances.empty()) return 0;
+  return kNormalSd * measure::median(distances) *
+         std::sqrt(kVariance / static_cast<double>(values.size()));
+}
+
 HeatValues heat_values(const MatchSamples& samples) {
   HeatValues values;
   values.problems.resize(samples.problems.size());
@@ -111,6 +134,7 @@ HeatValues heat_values(const MatchSamples& samples) {
       values.problems[i].log_ratio.push_back(log_ratio);
       values.problems[i].champion_log_ns.push_back(std::log(measure::median(problems[i].a_ns)));
       values.problems[i].challenger_log_ns.push_back(std::log(measure::median(problems[i].b_ns)));
+      values.problems[i].log_ratio_sd_min += square(middle_of_pairs_error(problems[i].log_ratio));
       sum += log_ratio;
       values.left_out_count += problems[i].left_out_count;
       values.block_count +=
@@ -119,6 +143,7 @@ HeatValues heat_values(const MatchSamples& samples) {
     values.geomean_log_ratio.push_back(sum / static_cast<double>(problems.size()));
     ++values.heat_count;
   }
+  set_sd_min(values);
   return values;
 }
 

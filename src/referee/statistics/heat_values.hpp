@@ -19,6 +19,9 @@ struct HeatValues {
     std::vector<double> log_ratio;        // D_jk; > 0: the challenger is faster
     std::vector<double> champion_log_ns;  // ln of the heat's median
     std::vector<double> challenger_log_ns;
+    // What the blocks within each heat say D_jk is uncertain by, the root mean square over heats.
+    // Fresh processes only add to it, so heats that agree better than that do so by chance.
+    double log_ratio_sd_min = 0;
   };
 
   std::vector<OfProblem> problems;        // in the order of MatchSamples::problems
@@ -34,6 +37,10 @@ double block_log_ratio(const Block& block);
 // The Hodges-Lehmann estimate: the median of the means of all pairs, every value paired with itself
 // as well. Nearly as sharp as the mean for normal noise, and not moved by a few wild values.
 double middle_of_pairs(std::span<const double> values);
+
+// What it is uncertain by, from the median distance of all pairs (Shamos): as little moved by wild
+// values as the estimate itself. 0 for a single value.
+double middle_of_pairs_error(std::span<const double> values);
 
 // Blocks marked as disturbed are left out where the heat has others of the same problem.
 // Throws Error where a time is not a positive number or a block names no problem.

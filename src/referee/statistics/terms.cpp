@@ -67,12 +67,15 @@ class Judge {
   }
 
   TermStanding regression(std::size_t index, const std::string& problem) const {
-    const HeatMean heats = mean_of_heats(values_.problems[index].log_ratio);
+    const HeatValues::OfProblem& of_problem = values_.problems[index];
+    const HeatMean heats = mean_of_heats(of_problem.log_ratio);
+    HeatMean cautious = heats;  // to accept is the graver error
+    cautious.sd = std::max(heats.sd, of_problem.log_ratio_sd_min);
     const double line = -std::log1p(terms_.regression_max);
     const double distance = heats.mean - line;
     const double value = std::exp(heats.mean);
     const double allowed = std::exp(line);
-    const double margin = heats.margin(1 - kRegressionShare * error_);
+    const double margin = cautious.margin(1 - kRegressionShare * error_);
     if (distance > margin) return {Standing::kMet, ""};
     const double shared_margin = heats.margin(1 - shared_error_);
     if (distance < -shared_margin) {
@@ -84,7 +87,7 @@ class Judge {
     return {.finding = fmt::format("{}: {:.3f}x, at least {:.3f}x; {:.3f}x is allowed", problem,
                                    value, std::exp(heats.mean - margin), allowed),
             .heats_needed = heats_needed(
-                heats, std::abs(distance),
+                would_be_met ? cautious : heats, std::abs(distance),
                 confidence_sharing(would_be_met ? 1 / kRegressionShare : problem_count())),
             .would_be_met = would_be_met};
   }

@@ -148,6 +148,16 @@ TEST(Decide, AsksEveryProblemToBeSurelyNotMuchSlower) {
   EXPECT_EQ(broken.reason, "p2: 0.942x, at most 0.956x; 0.971x is allowed");
 }
 
+// All heats say the same, and each of them does not know: that is chance.
+TEST(Decide, DoesNotTrustHeatsThatAgreeBetterThanTheirBlocks) {
+  MatchSamples samples = samples_of(std::vector<std::vector<double>>(5, {0.05}));
+  EXPECT_EQ(decide(samples, {}, kFiveHeats).kind, VerdictKind::kAccepted);
+  for (HeatSamples& heat : samples.heats) heat.match = {block_of(0, -0.1), block_of(0, 0.2)};
+  const Verdict verdict = decide(samples, {}, kFiveHeats);
+  EXPECT_EQ(verdict.kind, VerdictKind::kUnclear);
+  EXPECT_EQ(verdict.reason.rfind("p0: 1.051x, at least 0.", 0), 0U) << verdict.reason;
+}
+
 TEST(Decide, AsksForNoHeatsAfterARejectionWhateverElseIsOpen) {
   const Verdict verdict = decide(scattered({-0.09, 0.11}, 0.02), {}, kFiveHeats);
   EXPECT_EQ(verdict.kind, VerdictKind::kRejected) << verdict.reason;

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <vector>
 
 #include "referee/hand_made_samples.hpp"
@@ -49,6 +50,20 @@ TEST(BlockLogRatio, CancelsLinearDriftInBothOrders) {
 TEST(MiddleOfPairs, IsTheMedianOfAllMeans) {
   EXPECT_DOUBLE_EQ(middle_of_pairs(std::vector{9.0, 1.0, 2.0}), 3.5);
   EXPECT_DOUBLE_EQ(middle_of_pairs(std::vector{4.0}), 4);
+}
+
+// Distances of 1, 2 and 9: 1, 7, 8. A normal value's sd is 1.0483 times the median one.
+TEST(MiddleOfPairs, IsUncertainByWhatPairsAreApart) {
+  EXPECT_NEAR(middle_of_pairs_error(std::vector{9.0, 1.0, 2.0}),
+              1.0483 * 7 * std::sqrt(std::numbers::pi / 3 / 3), 1e-12);
+  EXPECT_EQ(middle_of_pairs_error(std::vector{4.0}), 0);
+}
+
+TEST(HeatValues, SayWhatTheirBlocksAreUncertainBy) {
+  MatchSamples samples = one_heat({block_of(0, 0.1), block_of(0, 0.3)}, 1);
+  samples.heats.push_back({.match = {block_of(0, 0.2), block_of(0, 0.2)}});
+  const double first = middle_of_pairs_error(std::vector{0.1, 0.3});
+  EXPECT_NEAR(heat_values(samples).problems[0].log_ratio_sd_min, first / std::sqrt(2), 1e-12);
 }
 
 TEST(HeatValues, AreMeansOfFewBlocksAndRobustForMany) {
