@@ -44,7 +44,7 @@ inline Option contestant_threads_option(int& thread_count) {
           .value = &thread_count,
           .what = "Threads of each contestant",
           .range = {{1, 1024}},
-          .default_text = "all cores"};
+          .default_text = "all cores that nobody else keeps busy"};
 }
 
 struct Command {

@@ -13,6 +13,7 @@
 #include "cli/backend_option.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
+#include "cli/contestant_threads.hpp"
 #include "cli/interruption.hpp"
 #include "cli/match_report.hpp"
 #include "cli/memory_check.hpp"
@@ -138,6 +139,8 @@ void go_on_with(const std::filesystem::path& file, Match& match) {
   expect("terms", match.terms);
   expect("champion_hash", contestant_hash(match.champion));
   expect("challenger_hash", contestant_hash(match.challenger));
+  if (match.options.thread_count == 0) match.options.thread_count = record.value("threads", 0);
+  expect("threads", match.options.thread_count);
   match.options.earlier = record.at("samples").get<MatchSamples>();
   AnalysisOptions& analysis = match.options.analysis;
   analysis.heats_min = record.at("heats_min");
@@ -162,6 +165,7 @@ int run_match(const MatchArguments& arguments) {
   match.options.cold = !arguments.warm;
   if (!arguments.go_on.empty()) go_on_with(arguments.go_on, match);
   match.options.gpu = gpu_engine_options();
+  match.options.thread_count = contestant_threads(match.options.thread_count);
   // Steps: two contestants with three gates each, then at most so many heats.
   Progress progress(6 + match.options.analysis.heats_limit());
   match.options.progress = [&](const std::string& text) { progress.begin_step(text); };

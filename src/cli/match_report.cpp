@@ -60,6 +60,7 @@ void print_json(const Match& match, const MatchRecord& record) {
                             {"champion_hash", record.champion_hash},
                             {"challenger_hash", record.challenger_hash},
                             {"seconds", record.seconds},
+                            {"threads", match.options.thread_count},
                             {"heats_min", match.options.analysis.heats_min},
                             {"heats_max", match.options.analysis.heats_max},
                             {"earlier_heats", record.earlier_heat_count},

@@ -17,6 +17,7 @@
 #include "cli/backend_option.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
+#include "cli/contestant_threads.hpp"
 #include "cli/interruption.hpp"
 #include "cli/memory_check.hpp"
 #include "cli/presence.hpp"
@@ -195,7 +196,7 @@ void print_report(const SelftestArguments& arguments, const Tally& same,
   fmt::print("{}\n", json.dump());
 }
 
-int run_selftest(const SelftestArguments& arguments) {
+int run_selftest(SelftestArguments arguments) {
   const Interruption interruption("a selftest keeps nothing; the same command starts it anew");
   check_match_fits(chosen_suite(arguments));
   const Presence presence("referee selftest");
@@ -203,6 +204,7 @@ int run_selftest(const SelftestArguments& arguments) {
   Progress progress(arguments.match_count +
                     arguments.gain_match_count * static_cast<int>(gains.size()));
   const Load load(arguments.load);
+  arguments.thread_count = contestant_threads(arguments.thread_count);
   const Tally same = play(arguments, arguments.match_count, 0, progress);
   std::vector<Gained> gained;
   for (const double gain : gains) {

@@ -11,6 +11,7 @@
 
 #include "cli/backend_option.hpp"
 #include "cli/command_line.hpp"
+#include "cli/contestant_threads.hpp"
 #include "cli/commands.hpp"
 #include "cli/interruption.hpp"
 #include "cli/ledger_path.hpp"
@@ -24,7 +25,6 @@
 #include "cli/season_ticker.hpp"
 #include "cli/selection.hpp"
 #include "cli/terms_option.hpp"
-#include "cpu/features.hpp"
 #include "referee/statistics/json.hpp"
 #include "tank/pitch/shipped_pitches.hpp"
 
@@ -199,8 +199,7 @@ void start_here(const SeasonOptions& options, SeasonSetup& setup) {
   check_match_fits(rules.suite);
   rules.rubric = rubric_by_name(options.rubric);
   rules.terms = terms_from(options.terms);
-  rules.match.thread_count =
-      options.thread_count > 0 ? options.thread_count : cpu::usable_core_count();
+  rules.match.thread_count = contestant_threads(options.thread_count);
   setup.champion = starting_champion(options, backend);
   setup.seed = options.seed != 0 ? options.seed : std::random_device{}();
   setup.environment = {{"version", THRESHER_VERSION}, {"suite_argument", suite}};

@@ -2,12 +2,16 @@
 #include "referee/timing/cores.hpp"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <thread>
 
 namespace thresher::referee {
 
@@ -48,6 +52,24 @@ std::vector<int> quietest_cores(const std::vector<CoreUse>& before,
   for (std::size_t i = 0; i < wanted; ++i) cores.push_back(between[i].core);
   std::sort(cores.begin(), cores.end());
   return cores;
+}
+
+int quiet_core_count(const std::vector<CoreUse>& before, const std::vector<CoreUse>& after,
+                     double ticks) {
+  if (before.empty() || before.size() != after.size() || !(ticks > 0)) return 0;
+  std::int64_t busy = 0;
+  for (std::size_t i = 0; i < after.size(); ++i) busy += after[i].busy - before[i].busy;
+  const int busy_count = static_cast<int>(std::lround(static_cast<double>(busy) / ticks));
+  return std::max(1, static_cast<int>(after.size()) - busy_count);
+}
+
+int watch_quiet_cores() {
+  const std::vector<CoreUse> before = core_use();
+  const std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+  return quiet_core_count(before, core_use(),
+                          passed.count() * static_cast<double>(sysconf(_SC_CLK_TCK)));
 }
 
 }  // namespace thresher::referee

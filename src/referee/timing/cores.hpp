@@ -22,4 +22,13 @@ std::vector<CoreUse> core_use();
 std::vector<int> quietest_cores(const std::vector<CoreUse>& before,
                                 const std::vector<CoreUse>& after, int count);
 
+// How many of them nobody else kept busy between two readings that are `ticks` apart; at least one.
+// A busy thread that moves from core to core takes one away, not a part of each. 0 where the
+// kernel does not say.
+int quiet_core_count(const std::vector<CoreUse>& before, const std::vector<CoreUse>& after,
+                     double ticks);
+
+// The same for the next half second, in which the caller had better be idle.
+int watch_quiet_cores();
+
 }  // namespace thresher::referee
