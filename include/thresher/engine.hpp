@@ -35,6 +35,7 @@
 namespace thresher {
 
 // What stands behind the handles, on each device something else.
+struct PlanFile;
 namespace backend {
 class Buffer;
 class Call;
@@ -217,6 +218,10 @@ struct EngineOptions {
   // Folders to look for NVRTC in before the system's own places.
   std::vector<std::string> compiler_folders = {};
   std::uint64_t emulator_seed = 1;  // chooses the order of events, and repeats it
+  // What `thresher tune` wrote: its variants take the place of the engine's own choice where the
+  // problem is of their class and they were measured on a machine like this one. A file that is
+  // malformed is an Error, one from another machine is left unused (Engine::plan_note).
+  std::optional<std::filesystem::path> plan_file = {};
 };
 
 class Engine {
@@ -232,6 +237,8 @@ class Engine {
   const std::string& device() const;  // "cpu", "gpu:0", "emulator"
   std::string description() const;    // "NVIDIA H200 (sm_90a), 132 SMs"
   int thread_count() const;           // that compute; 0 on a GPU
+  // Whether the plan file is used, or why not; empty where there is none.
+  const std::string& plan_note() const { return plan_note_; }
 
   Buffer allocate(std::size_t bytes) const;
   // Waits for all work on the device, and throws what went wrong there.
@@ -270,7 +277,12 @@ class Engine {
   const backend::Device& state() const;  // throws Error once the engine has been moved from
 
  private:
+  void use_plan_file(const std::filesystem::path& path);
+  std::string choose(const Problem& problem, std::int64_t tokens) const;
+
   std::unique_ptr<backend::Device> state_;
+  std::shared_ptr<const PlanFile> plan_file_;  // null: none, or none of this machine
+  std::string plan_note_;
 };
 
 // Empty: an Engine can be made with these options. Otherwise one sentence that says what is missing

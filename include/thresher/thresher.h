@@ -130,6 +130,7 @@ typedef struct thresher_engine_options {
   const char* const* compiler_folders; /* to look for NVRTC in before the system's own places */
   int64_t compiler_folder_count;
   uint64_t emulator_seed; /* chooses the order of events; 0 means 1 */
+  const char* plan_file;  /* what `thresher tune` wrote; NULL: none */
 } thresher_engine_options;
 
 /* What the compiler and the driver say of one kernel of a plan. */

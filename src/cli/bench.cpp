@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <filesystem>
 #include <memory>
 #include <set>
 
@@ -37,6 +38,7 @@ struct BenchOptions {
   std::vector<std::string> problems;
   std::vector<std::string> variants;
   std::vector<int> thread_counts;
+  std::filesystem::path plan;
   std::string op;
   std::string activations;
   std::string output;
@@ -65,7 +67,8 @@ std::vector<SelectedProblem> problems_of(const BenchOptions& options) {
 
 // Thread counts of the CPU have a lane each; every other device has one.
 std::vector<EngineOptions> lanes_of(const BenchOptions& options) {
-  const EngineOptions base = engine_options(resolve_backend(options.backend, options.variants));
+  EngineOptions base = engine_options(resolve_backend(options.backend, options.variants));
+  if (!options.plan.empty()) base.plan_file = options.plan;
   if (options.thread_counts.empty()) return {base};
   std::vector<EngineOptions> lanes;
   for (const int count : distinct(options.thread_counts)) {
@@ -123,6 +126,7 @@ class Bench {
   void open_lane(const EngineOptions& options) {
     Lane& lane = lanes_.emplace_back(Lane{.engine = Engine(options), .lane = {}, .peers = {}});
     progress_.begin_step(fmt::format("measuring {}", lane.engine.description()));
+    if (!lane.engine.plan_note().empty()) tell(lane.engine.plan_note());
     lane.lane.backend = lane.engine.state().row().name;
     lane.lane.thread_count = lane.engine.thread_count();
     lane.lane.ceilings = lane.engine.state().measure_ceilings(ceiling_seconds());
@@ -292,6 +296,8 @@ Command bench_command() {
                        .value = &options->variants,
                        .what = "Variants to time",
                        .default_text = kEnginesChoice},
+                      {"--plan", &options->plan,
+                       "A file of 'thresher tune': the engine's choice is taken from it"},
                       {.name = "--threads",
                        .value = &options->thread_counts,
                        .what = "Thread counts, on the CPU",

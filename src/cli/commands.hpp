@@ -22,6 +22,7 @@ Command report_command();
 Command referee_command();
 Command referee_simulate_command();
 Command referee_selftest_command();
+Command tune_command();
 Command worker_command();
 
 }  // namespace thresher::cli

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,6 +18,7 @@
 #include "cli/verify_report.hpp"
 #include "cpu/features.hpp"
 #include "cpu/side_by_side.hpp"
+#include "engine/plan_file.hpp"
 #include "measure/placed_problem.hpp"
 
 namespace thresher::cli {
@@ -30,6 +32,7 @@ struct VerifyOptions {
   std::vector<std::string> suites;
   std::vector<std::string> problems;
   std::vector<std::string> variants;
+  std::filesystem::path plan;
   std::vector<std::string> families;
   std::vector<int> thread_counts;
   std::uint64_t seed = 1;
@@ -284,8 +287,21 @@ class Verifier {
   std::vector<InputFamily> families_;
 };
 
+// What a plan puts in the place of the engine's choice.
+std::vector<std::string> variants_of_plan(const std::filesystem::path& path) {
+  std::vector<std::string> variants;
+  for (const PlanEntry& entry : read_plan_file(path).entries) {
+    if (entry.better) variants.push_back(entry.variant);
+  }
+  if (variants.empty()) {
+    throw UsageError(fmt::format("{} has no variant but the engine's own choice", path.string()));
+  }
+  return distinct(variants);
+}
+
 int run_verify(VerifyOptions options) {
   if (options.suites.empty()) options.suites = {"edges", "small"};
+  if (!options.plan.empty()) options.variants = variants_of_plan(options.plan);
   const VerifyReport report = Verifier(options).run();
   if (options.json) {
     report.print_json(options.seed);
@@ -313,6 +329,7 @@ Command verify_command() {
                   {"--problem", &options->problems, "Only these problems"},
                   {"--variant", &options->variants,
                    "Only these variants, named ones or not (see 'thresher variants')"},
+                  {"--plan", &options->plan, "Only the variants of this file of 'thresher tune'"},
                   {.name = "--family",
                    .value = &options->families,
                    .what = "Only these families of inputs",

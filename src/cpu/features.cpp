@@ -101,6 +101,16 @@ int cgroup_core_quota() {
   }
 }
 
+std::string find_missing_features(Isa isa) {
+  std::string missing;
+  for (const Requirement& requirement : requirements(isa)) {
+    if (requirement.present) continue;
+    if (!missing.empty()) missing += ", ";
+    missing += requirement.feature;
+  }
+  return missing;
+}
+
 }  // namespace
 
 std::string_view to_string(Isa isa) {
@@ -119,14 +129,14 @@ std::string_view to_string(Isa isa) {
   return "?";
 }
 
-std::string missing_features(Isa isa) {
-  std::string missing;
-  for (const Requirement& requirement : requirements(isa)) {
-    if (requirement.present) continue;
-    if (!missing.empty()) missing += ", ";
-    missing += requirement.feature;
-  }
-  return missing;
+const std::string& missing_features(Isa isa) {
+  // Asked once: in a virtual machine every cpuid costs tens of microseconds, and plans ask.
+  static const std::vector<std::string> missing = [] {
+    std::vector<std::string> texts;
+    for (const Isa one : kAllIsas) texts.push_back(find_missing_features(one));
+    return texts;
+  }();
+  return missing[static_cast<std::size_t>(isa)];
 }
 
 bool can_run(Isa isa) { return missing_features(isa).empty(); }

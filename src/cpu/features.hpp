@@ -22,7 +22,7 @@ std::string_view to_string(Isa isa);  // "portable", "avx2", "avx512", "avx512vn
 bool can_run(Isa isa);
 
 // The features that are missing for `isa` here, empty if it can run.
-std::string missing_features(Isa isa);
+const std::string& missing_features(Isa isa);
 
 // Every body that can run here, plainest first.
 std::vector<Isa> runnable_isas();

@@ -180,6 +180,7 @@ EngineOptions options_of(const thresher_engine_options* from) {
     options.compiler_folders.emplace_back(&need(from->compiler_folders[i], "a compiler folder"));
   }
   if (from->emulator_seed != 0) options.emulator_seed = from->emulator_seed;
+  if (from->plan_file != nullptr) options.plan_file = from->plan_file;
   return options;
 }
 

@@ -9,6 +9,8 @@
 
 #include "engine/backends.hpp"
 #include "engine/operands.hpp"
+#include "engine/plan_file.hpp"
+#include "thresher/thresher.h"
 
 namespace thresher {
 namespace {
@@ -137,11 +139,47 @@ Engine::Engine(const EngineOptions& options) {
   const Backend& backend = backend_of_device(options.device);
   if (const std::string why = backend.why_not(options); !why.empty()) throw Error(why);
   state_ = backend.open(options);
+  if (options.plan_file) use_plan_file(*options.plan_file);
 }
 Engine::Engine(std::unique_ptr<backend::Device> device) : state_(std::move(device)) {}
 Engine::Engine(Engine&&) noexcept = default;
 Engine& Engine::operator=(Engine&&) noexcept = default;
 Engine::~Engine() = default;
+
+void Engine::use_plan_file(const std::filesystem::path& path) {
+  auto file = std::make_shared<const PlanFile>(read_plan_file(path));
+  const Backend& row = state_->row();
+  const PlanFingerprint here{.backend = std::string(row.name),
+                             .device = row.device_name(),
+                             .thread_count = state_->machine().thread_count,
+                             .version = thresher_version()};
+  if (const std::string why = why_foreign(file->fingerprint, here); !why.empty()) {
+    plan_note_ = fmt::format("{} is not used: {}", path.string(), why);
+    return;
+  }
+  for (std::size_t i = 0; i < file->entries.size(); ++i) {
+    try {
+      row.turned(file->entries[i].variant, {});
+    } catch (const Error& error) {
+      throw Error(fmt::format("{}: entry {}: {}", path.string(), i, error.what()));
+    }
+  }
+  plan_note_ = fmt::format("{} is used: {} entries", path.string(), file->entries.size());
+  plan_file_ = std::move(file);
+}
+
+// What was measured on this machine for such a problem, or what the device's rule says.
+std::string Engine::choose(const Problem& problem, std::int64_t tokens) const {
+  const backend::Device& device = state();
+  if (plan_file_) {
+    const PlanEntry* entry = find_entry(*plan_file_, problem, tokens);
+    if (entry != nullptr && entry->better &&
+        device.row().supports(problem, entry->variant, device.machine()).ok) {
+      return device.row().turned(entry->variant, {});
+    }
+  }
+  return device.row().choose(problem, tokens, device.machine());
+}
 
 const backend::Device& Engine::state() const { return held(state_, "engine"); }
 
@@ -197,9 +235,8 @@ Plan Engine::plan(const Problem& problem, std::string_view variant, std::int64_t
                             tokens_max, device.name()));
   }
   const std::int64_t tokens = std::max(tokens_max, token_count(problem));
-  const std::string chosen = variant.empty()
-                                 ? device.row().choose(problem, tokens, device.machine())
-                                 : device.row().turned(variant, {});
+  const std::string chosen =
+      variant.empty() ? choose(problem, tokens) : device.row().turned(variant, {});
   const Support support = device.row().supports(problem, chosen, device.machine());
   if (!support.ok) {
     throw Error(fmt::format("variant '{}' cannot run problem '{}': {}", chosen, problem.name,

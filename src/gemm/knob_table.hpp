@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <span>
@@ -53,6 +54,8 @@ struct Knob {
   std::string_view what;  // it does, in a few words
   std::string (*print)(const Variant&);
   bool (*read)(std::string_view text, Variant& variant);
+  std::string_view tried =
+      {};  // what a search tries, with spaces between; empty: the default alone
 };
 
 // A knob for people.
@@ -61,6 +64,7 @@ struct KnobText {
   std::string allowed;
   std::string default_value;
   std::string what;
+  std::vector<std::string> tried = {};  // by a search, neighbours side by side
 };
 
 template <class Variant>
@@ -123,12 +127,23 @@ class KnobTable {
       texts.push_back({.name = std::string(knob.name),
                        .allowed = std::string(knob.allowed),
                        .default_value = knob.print(defaults),
-                       .what = std::string(knob.what)});
+                       .what = std::string(knob.what),
+                       .tried = words_of(knob.tried)});
     }
     return texts;
   }
 
  private:
+  static std::vector<std::string> words_of(std::string_view text) {
+    std::vector<std::string> words;
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find(' '), text.size());
+      words.emplace_back(text.substr(0, end));
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return words;
+  }
+
   std::vector<std::string> names() const {
     std::vector<std::string> names;
     for (const Knob<Variant>& knob : knobs_) names.emplace_back(knob.name);

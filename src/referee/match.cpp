@@ -299,7 +299,7 @@ class Referee {
     Verdict verdict = decide(record_.samples, terms, options_.analysis);
     verdict.missing_protections = std::move(record_.verdict.missing_protections);
     if (out_of_time) {
-      verdict.reason += fmt::format(" (stopped after {} heats by the limit of {} s)",
+      verdict.reason += fmt::format(" (stopped after {} heats by the limit of {:.3g} s)",
                                     record_.samples.heats.size(), options_.seconds_max);
     }
     record_.verdict = std::move(verdict);

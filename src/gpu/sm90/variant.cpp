@@ -21,19 +21,27 @@ constexpr std::string_view kSwitchWords[] = {"off", "on"};
 // A knob whose value is a word, and one whose value is a number; `kMember` is where it lies.
 template <auto kMember, const auto& kWords>
 constexpr Knob<Variant> word_knob(std::string_view name, std::string_view allowed,
-                                  std::string_view what) {
+                                  std::string_view what, std::string_view tried = {}) {
   return {
-      name, allowed, what, [](const Variant& v) { return word(v.knobs.*kMember, kWords); },
-      [](std::string_view text, Variant& v) { return read_word(text, kWords, v.knobs.*kMember); }};
+      name,
+      allowed,
+      what,
+      [](const Variant& v) { return word(v.knobs.*kMember, kWords); },
+      [](std::string_view text, Variant& v) { return read_word(text, kWords, v.knobs.*kMember); },
+      tried};
 }
 
 template <int GemmKnobs::*kMember, int kLow, int kHigh>
 constexpr Knob<Variant> number_knob(std::string_view name, std::string_view allowed,
-                                    std::string_view what) {
-  return {name, allowed, what, [](const Variant& v) { return fmt::format("{}", v.knobs.*kMember); },
+                                    std::string_view what, std::string_view tried = {}) {
+  return {name,
+          allowed,
+          what,
+          [](const Variant& v) { return fmt::format("{}", v.knobs.*kMember); },
           [](std::string_view text, Variant& v) {
             return read_int(text, kLow, kHigh, v.knobs.*kMember);
-          }};
+          },
+          tried};
 }
 
 bool read_tokens(std::string_view text, Variant& v) {
@@ -46,17 +54,19 @@ const Knob<Variant> kKnobs[] = {
         "the pipelined kernel, or the baseline: one stage, every warp does everything, "
         "a block per tile"),
     {"tokens", "a multiple of 8 from 8 to 256", "tokens in the widest tile",
-     [](const Variant& v) { return fmt::format("{}", v.knobs.tokens); }, read_tokens},
+     [](const Variant& v) { return fmt::format("{}", v.knobs.tokens); }, read_tokens,
+     "16 32 48 64 96 128 176 256"},
     word_knob<&GemmKnobs::widths, kWidthsWords>(
         "widths", "by_group or fixed",
         "a group's tokens are cut into tiles of three widths, as few and as narrow as "
-        "they need, or into tiles of one width"),
-    number_knob<&GemmKnobs::weight_rows, 128, 256>("rows", "128 or 256",
-                                                   "rows of weights per tile"),
-    number_knob<&GemmKnobs::consumer_warpgroups, 1, 4>("warpgroups", "1, 2 or 4",
-                                                       "consumer warpgroups that share the rows"),
+        "they need, or into tiles of one width",
+        "by_group fixed"),
+    number_knob<&GemmKnobs::weight_rows, 128, 256>("rows", "128 or 256", "rows of weights per tile",
+                                                   "128 256"),
+    number_knob<&GemmKnobs::consumer_warpgroups, 1, 4>(
+        "warpgroups", "1, 2 or 4", "consumer warpgroups that share the rows", "1 2 4"),
     number_knob<&GemmKnobs::stages, 2, 32>("stages", "2 to 32",
-                                           "tiles of 64 k in flight in shared memory"),
+                                           "tiles of 64 k in flight in shared memory", "4 6"),
     number_knob<&GemmKnobs::fragment_steps, 2, 4>("steps", "2 or 4",
                                                   "MMA steps of 16 k per decoded fragment"),
     {"roles", "same or split", "a producer warp of its own loads, or one of the consumers' threads",
@@ -67,15 +77,18 @@ const Knob<Variant> kKnobs[] = {
     word_knob<&GemmKnobs::store, kStoreWords>(
         "store", "direct, staged or vectors",
         "results leave from registers, or through shared memory: as bulk copies "
-        "(staged), or 16 bytes per thread (vectors)"),
+        "(staged), or 16 bytes per thread (vectors)",
+        "direct staged vectors"),
     word_knob<&GemmKnobs::schedule, kScheduleWords>(
         "schedule", "tiles or balanced",
         "whole tiles in turn, or equal stretches of all work, whose ends may lie inside "
-        "a tile"),
-    number_knob<&GemmKnobs::split_k, 1, 64>("split_k", "1 to 64",
-                                            "parts that k is cut into, added in their order"),
+        "a tile",
+        "tiles balanced"),
+    number_knob<&GemmKnobs::split_k, 1, 64>(
+        "split_k", "1 to 64", "parts that k is cut into, added in their order", "1 2"),
     number_knob<&GemmKnobs::blocks_per_sm, 1, 8>(
-        "blocks", "1 to 8", "blocks per SM that registers and shared memory shall suffice for"),
+        "blocks", "1 to 8", "blocks per SM that registers and shared memory shall suffice for",
+        "1 2"),
     word_knob<&GemmKnobs::arrive, kArriveWords>(
         "arrive", "warp or thread",
         "who tells the loader that a stage is free: one thread per warp, or every "
@@ -83,7 +96,8 @@ const Knob<Variant> kKnobs[] = {
     word_knob<&GemmKnobs::prologue, kPrologueWords>(
         "prologue", "kernel or inside",
         "who brings the activations into the kernel's layout: a kernel of its own, or "
-        "the GEMM's blocks before they multiply"),
+        "the GEMM's blocks before they multiply",
+        "kernel inside"),
     word_knob<&GemmKnobs::launches, kLaunchesWords>(
         "launches", "grouped, per_group or streams",
         "one launch for all groups, one per group, or one per group on streams of its "
@@ -92,7 +106,8 @@ const Knob<Variant> kKnobs[] = {
      [](const Variant& v) { return word(v.graph, kSwitchWords); },
      [](std::string_view text, Variant& v) { return read_word(text, kSwitchWords, v.graph); }},
     word_knob<&GemmKnobs::dual, kDualWords>("dual", "fused or two_pass",
-                                            "gate and up in one launch, or one after the other"),
+                                            "gate and up in one launch, or one after the other",
+                                            "fused two_pass"),
 };
 
 const KnobTable<Variant> kTable{kKnobs};

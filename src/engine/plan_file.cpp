@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/plan_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "thresher/error.hpp"
+
+namespace thresher {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kFormat = 1;
+constexpr std::uintmax_t kBytesMax = 16 << 20;
+constexpr double kTokensRatioMax = 2;
+
+// A field of the file, or an Error that says where it should be.
+class Field {
+ public:
+  Field(const Json& object, std::string place) : object_(object), place_(std::move(place)) {
+    if (!object.is_object()) throw Error(fmt::format("{} is not an object", place_));
+  }
+
+  const Json& at(const char* name) const {
+    const auto found = object_.find(name);
+    if (found == object_.end()) throw Error(fmt::format("{} has no '{}'", place_, name));
+    return *found;
+  }
+  std::string text(const char* name) const {
+    const Json& value = at(name);
+    if (!value.is_string()) throw Error(fmt::format("{}: '{}' is not a text", place_, name));
+    return value;
+  }
+  std::int64_t count(const char* name) const {
+    const Json& value = at(name);
+    constexpr std::int64_t kMax = std::int64_t{1} << 40;
+    if (value.is_number_unsigned() && value.get<std::uint64_t>() <= kMax) return value;
+    throw Error(fmt::format("{}: '{}' is not a count from 0 to 2^40", place_, name));
+  }
+  double ratio(const char* name) const {
+    const Json& value = at(name);
+    if (value.is_number() && value.get<double>() > 0 && std::isfinite(value.get<double>())) {
+      return value;
+    }
+    throw Error(fmt::format("{}: '{}' is not a number above 0", place_, name));
+  }
+  bool flag(const char* name) const {
+    const Json& value = at(name);
+    if (!value.is_boolean())
+      throw Error(fmt::format("{}: '{}' is not true or false", place_, name));
+    return value;
+  }
+
+ private:
+  const Json& object_;
+  const std::string place_;
+};
+
+PlanEntry entry_from(const Json& json) {
+  const Field field(json, "it");
+  return {.of = {.op = op_from_string(field.text("op")),
+                 .activations = activations_from_string(field.text("activations")),
+                 .groups = field.count("groups"),
+                 .n = field.count("n"),
+                 .k = field.count("k")},
+          .tokens = field.count("tokens"),
+          .variant = field.text("variant"),
+          .choice = field.text("choice"),
+          .better = field.flag("better"),
+          .speedup = field.ratio("speedup"),
+          .low = field.ratio("low"),
+          .high = field.ratio("high"),
+          .reason = field.text("reason")};
+}
+
+Json to_json_entry(const PlanEntry& entry) {
+  return {{"op", to_string(entry.of.op)},
+          {"activations", to_string(entry.of.activations)},
+          {"groups", entry.of.groups},
+          {"n", entry.of.n},
+          {"k", entry.of.k},
+          {"tokens", entry.tokens},
+          {"variant", entry.variant},
+          {"choice", entry.choice},
+          {"better", entry.better},
+          {"speedup", entry.speedup},
+          {"low", entry.low},
+          {"high", entry.high},
+          {"reason", entry.reason}};
+}
+
+void write_all(int fd, std::string_view text, const std::filesystem::path& path) {
+  while (!text.empty()) {
+    const ssize_t count = ::write(fd, text.data(), text.size());
+    if (count < 0) {
+      throw Error(fmt::format("cannot write {}: {}", path.string(),
+                              std::generic_category().message(errno)));
+    }
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
+}  // namespace
+
+std::optional<PlanClass> plan_class(const Problem& problem) {
+  if (problem.groups.empty()) return std::nullopt;
+  const Group& first = problem.groups.front();
+  for (const Group& group : problem.groups) {
+    if (group.n != first.n || group.k != first.k) return std::nullopt;
+  }
+  return PlanClass{problem.op, problem.activations,
+                   static_cast<std::int64_t>(problem.groups.size()), first.n, first.k};
+}
+
+PlanFile plan_file_from_json(std::string_view text) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) throw Error("it is not JSON");
+  const Field field(json, "the file");
+  const std::int64_t format = field.count("thresher_plan");
+  if (format != kFormat) {
+    throw Error(fmt::format("its format is {}, and this program reads {}", format, kFormat));
+  }
+  const Field machine(field.at("machine"), "'machine'");
+  PlanFile file;
+  file.fingerprint = {.backend = machine.text("backend"),
+                      .device = machine.text("device"),
+                      .thread_count = static_cast<int>(machine.count("threads") & 0xffff),
+                      .version = machine.text("version")};
+  const Json& entries = field.at("entries");
+  if (!entries.is_array()) throw Error("'entries' is not a list");
+  for (const Json& entry : entries) {
+    try {
+      file.entries.push_back(entry_from(entry));
+    } catch (const Error& fault) {
+      throw Error(fmt::format("entry {}: {}", file.entries.size(), fault.what()));
+    }
+  }
+  return file;
+}
+
+PlanFile read_plan_file(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::uintmax_t bytes = std::filesystem::file_size(path, error);
+  if (error) throw Error(fmt::format("cannot read {}: {}", path.string(), error.message()));
+  if (bytes > kBytesMax) {
+    throw Error(fmt::format("{} has {} bytes; no plan is that long", path.string(), bytes));
+  }
+  std::ifstream stream(path, std::ios::binary);
+  std::string text(bytes, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(bytes));
+  if (!stream) throw Error(fmt::format("cannot read {}", path.string()));
+  try {
+    return plan_file_from_json(text);
+  } catch (const Error& fault) {
+    throw Error(fmt::format("{}: {}", path.string(), fault.what()));
+  }
+}
+
+std::string to_json(const PlanFile& file) {
+  Json json{{"thresher_plan", kFormat},
+            {"machine",
+             {{"backend", file.fingerprint.backend},
+              {"device", file.fingerprint.device},
+              {"threads", file.fingerprint.thread_count},
+              {"version", file.fingerprint.version}}},
+            {"entries", Json::array()}};
+  for (const PlanEntry& entry : file.entries) json["entries"].push_back(to_json_entry(entry));
+  return json.dump(2) + "\n";
+}
+
+void write_plan_file(const std::filesystem::path& path, const PlanFile& file) {
+  std::filesystem::path scratch = path;
+  scratch += fmt::format(".{}", getpid());
+  const int fd = ::open(scratch.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) {
+    throw Error(
+        fmt::format("cannot write {}: {}", path.string(), std::generic_category().message(errno)));
+  }
+  try {
+    write_all(fd, to_json(file), path);
+    ::fsync(fd);
+    ::close(fd);
+    std::filesystem::rename(scratch, path);
+  } catch (const std::exception& fault) {
+    unlink(scratch.c_str());
+    throw Error(fault.what());
+  }
+}
+
+const PlanEntry* find_entry(const PlanFile& file, const Problem& problem, std::int64_t tokens) {
+  const std::optional<PlanClass> wanted = plan_class(problem);
+  if (!wanted) return nullptr;
+  const PlanEntry* nearest = nullptr;
+  double least = std::log(kTokensRatioMax);
+  for (const PlanEntry& entry : file.entries) {
+    if (entry.of != *wanted || entry.tokens == 0 || tokens == 0) continue;
+    const double distance =
+        std::abs(std::log(static_cast<double>(tokens) / static_cast<double>(entry.tokens)));
+    if (distance > least || (nearest != nullptr && distance == least)) continue;
+    nearest = &entry;
+    least = distance;
+  }
+  return nearest;
+}
+
+std::string why_foreign(const PlanFingerprint& file, const PlanFingerprint& here) {
+  const auto differs = [](const char* what, const auto& theirs, const auto& ours) {
+    return fmt::format("it is of {} {}, and this is {}", what, theirs, ours);
+  };
+  if (file.backend != here.backend) return differs("backend", file.backend, here.backend);
+  if (file.device != here.device) return differs("device", file.device, here.device);
+  if (file.thread_count != here.thread_count) {
+    return differs("thread count", file.thread_count, here.thread_count);
+  }
+  if (file.version != here.version) return differs("version", file.version, here.version);
+  return {};
+}
+
+}  // namespace thresher

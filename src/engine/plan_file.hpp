@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The file that `thresher tune` writes and EngineOptions::plan_file names: variants that were
+// measured to be faster than the engine's own choice, for a machine and for classes of problems.
+// docs/tuning.md has the format and the rule.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "thresher/problem.hpp"
+
+namespace thresher {
+
+// Where it was measured. A file from elsewhere is not used.
+struct PlanFingerprint {
+  std::string backend;   // "cpu", "gpu"
+  std::string device;    // "AMD EPYC 7763", "NVIDIA H200"
+  int thread_count = 0;  // of a CPU; 0 on a GPU
+  std::string version;   // of the program: another may have other variants
+
+  bool operator==(const PlanFingerprint&) const = default;
+};
+
+// Problems that are alike: equal groups but for their tokens.
+struct PlanClass {
+  Op op = Op::kGemm;
+  Activations activations = Activations::kNvfp4;
+  std::int64_t groups = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+
+  bool operator==(const PlanClass&) const = default;
+};
+// Nothing where groups differ in n or k: such problems have no class.
+std::optional<PlanClass> plan_class(const Problem& problem);
+
+struct PlanEntry {
+  PlanClass of;
+  std::int64_t tokens = 0;  // of all groups together
+  std::string variant;
+  std::string choice;   // the engine's own, which it was compared with
+  bool better = false;  // than the choice, says the referee: otherwise the choice stays
+  double speedup = 1;   // over the choice, with its 95 % interval
+  double low = 1;
+  double high = 1;
+  std::string reason;  // in words
+};
+
+struct PlanFile {
+  PlanFingerprint fingerprint;
+  std::vector<PlanEntry> entries;
+};
+
+// Throws Error naming the file, the entry and what is wrong with it.
+PlanFile read_plan_file(const std::filesystem::path& path);
+PlanFile plan_file_from_json(std::string_view text);
+std::string to_json(const PlanFile& file);
+// Whole or not at all.
+void write_plan_file(const std::filesystem::path& path, const PlanFile& file);
+
+// The entry for so many tokens of a problem: of its class the one whose tokens are nearest, as a
+// ratio, and at most twice or half as many. Null: none is.
+const PlanEntry* find_entry(const PlanFile& file, const Problem& problem, std::int64_t tokens);
+
+// Empty, or in which way a machine is another than the one of the file.
+std::string why_foreign(const PlanFingerprint& file, const PlanFingerprint& here);
+
+}  // namespace thresher

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/plan_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "cpu/features.hpp"
+#include "engine/backends.hpp"
+#include "thresher/engine.hpp"
+#include "thresher/error.hpp"
+#include "thresher/thresher.h"
+
+namespace thresher {
+namespace {
+
+PlanFile sample() {
+  return {.fingerprint = {.backend = "cpu",
+                          .device = cpu::cpu_model(),
+                          .thread_count = 2,
+                          .version = thresher_version()},
+          .entries = {{.of = {.groups = 2, .n = 64, .k = 128},
+                       .tokens = 8,
+                       .variant = "cpu_portable:stages=8",
+                       .choice = "cpu_portable",
+                       .better = true,
+                       .speedup = 1.25,
+                       .low = 1.2,
+                       .high = 1.3,
+                       .reason = "accepted: \"1.25x\""}}};
+}
+
+Problem problem_of(std::int64_t tokens_each) {
+  return {.name = "p", .groups = {2, {.m = tokens_each, .n = 64, .k = 128}}};
+}
+
+std::string fault_of(const std::string& text) {
+  try {
+    plan_file_from_json(text);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// A plan file in the folder of tests, gone with the test.
+struct Written {
+  explicit Written(const PlanFile& file) { write_plan_file(path, file); }
+  ~Written() { std::filesystem::remove(path); }
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("plan_" + std::to_string(getpid()) + ".json");
+};
+
+TEST(PlanFile, ComesBackAsItWasWritten) {
+  const Written written(sample());
+  const PlanFile read = read_plan_file(written.path);
+  EXPECT_EQ(read.fingerprint, sample().fingerprint);
+  ASSERT_EQ(read.entries.size(), 1U);
+  EXPECT_EQ(to_json(read), to_json(sample()));
+}
+
+TEST(PlanFile, SaysWhatIsWrongWithIt) {
+  const std::string good = to_json(sample());
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    text.replace(text.find(from), from.size(), to);
+    return fault_of(text);
+  };
+  EXPECT_EQ(fault_of("{"), "it is not JSON");
+  EXPECT_EQ(fault_of("[]"), "the file is not an object");
+  EXPECT_EQ(fault_of("{}"), "the file has no 'thresher_plan'");
+  EXPECT_EQ(with("\"thresher_plan\": 1", "\"thresher_plan\": 7"),
+            "its format is 7, and this program reads 1");
+  EXPECT_EQ(with("\"tokens\": 8", "\"tokens\": -8"),
+            "entry 0: it: 'tokens' is not a count from 0 to 2^40");
+  EXPECT_EQ(with("\"speedup\": 1.25", "\"speedup\": 0"),
+            "entry 0: it: 'speedup' is not a number above 0");
+  EXPECT_EQ(with("\"better\": true", "\"better\": 1"),
+            "entry 0: it: 'better' is not true or false");
+  EXPECT_EQ(with("\"n\": 64", "\"m\": 64"), "entry 0: it has no 'n'");
+  EXPECT_NE(with("\"op\": \"gemm\"", "\"op\": \"mul\"").find("entry 0: "), std::string::npos);
+  EXPECT_THROW(read_plan_file("/no/such/plan.json"), Error);
+}
+
+TEST(PlanFile, IsOfEqualGroupsOnly) {
+  Problem problem = problem_of(4);
+  EXPECT_TRUE(plan_class(problem));
+  problem.groups[1].n = 32;
+  EXPECT_FALSE(plan_class(problem));
+}
+
+TEST(FindEntry, TakesTheNearestWithinAFactorOfTwo) {
+  PlanFile file = sample();
+  file.entries.push_back(file.entries[0]);
+  file.entries[1].tokens = 64;
+  const auto tokens_of = [&](std::int64_t tokens) {
+    const PlanEntry* entry = find_entry(file, problem_of(1), tokens);
+    return entry == nullptr ? 0 : entry->tokens;
+  };
+  EXPECT_EQ(tokens_of(8), 8);
+  EXPECT_EQ(tokens_of(4), 8);
+  EXPECT_EQ(tokens_of(3), 0);
+  EXPECT_EQ(tokens_of(16), 8);
+  EXPECT_EQ(tokens_of(22), 0) << "between classes, too far from both";
+  EXPECT_EQ(tokens_of(33), 64);
+  EXPECT_EQ(tokens_of(129), 0);
+  EXPECT_EQ(tokens_of(0), 0);
+  Problem other = problem_of(4);
+  other.op = Op::kDual;
+  EXPECT_EQ(find_entry(file, other, 8), nullptr);
+}
+
+TEST(EngineWithAPlan, TakesItsVariantWhereItFits) {
+  const Written written(sample());
+  const Engine engine({.thread_count = 2, .plan_file = written.path});
+  EXPECT_NE(engine.plan_note().find("is used: 1 entries"), std::string::npos) << engine.plan_note();
+  EXPECT_EQ(engine.plan(problem_of(4)).variant(), "cpu_portable:stages=8");
+  EXPECT_EQ(engine.plan(problem_of(400)).variant(), Engine().plan(problem_of(400)).variant());
+  EXPECT_EQ(engine.plan(problem_of(4), "cpu_portable").variant(), "cpu_portable")
+      << "who asks, gets";
+}
+
+TEST(EngineWithAPlan, KeepsItsChoiceWhereNothingWasBetter) {
+  PlanFile file = sample();
+  file.entries[0].better = false;
+  const Written written(file);
+  const Engine engine({.thread_count = 2, .plan_file = written.path});
+  EXPECT_EQ(engine.plan(problem_of(4)).variant(), Engine().plan(problem_of(4)).variant());
+}
+
+TEST(EngineWithAPlan, LeavesAForeignOneUnusedAndSaysWhy) {
+  const Written written(sample());
+  const Engine engine({.thread_count = 1, .plan_file = written.path});
+  EXPECT_NE(engine.plan_note().find("is not used: it is of thread count 2, and this is 1"),
+            std::string::npos)
+      << engine.plan_note();
+  EXPECT_NE(engine.plan(problem_of(4)).variant(), "cpu_portable:stages=8");
+}
+
+TEST(EngineWithAPlan, RefusesVariantsThatDoNotExist) {
+  PlanFile file = sample();
+  file.entries[0].variant = "cpu_portable:wings=2";
+  const Written written(file);
+  EXPECT_THROW(Engine({.thread_count = 2, .plan_file = written.path}), Error);
+}
+
+}  // namespace
+}  // namespace thresher
