@@ -30,6 +30,8 @@ namespace {
 
 using HostTime = std::chrono::steady_clock;
 
+constexpr double kCeilingSeconds = 0.3;
+
 struct TuneArguments {
   std::string backend;
   std::vector<std::string> suites;
@@ -130,6 +132,7 @@ class TuneRun {
     std::vector<TunedProblem> tuned;
     std::size_t left = 0;
     for (const Problem& problem : problems_) left += needs(problem) ? 1 : 0;
+    if (left > 0) rates_ = engine_.state().measure_ceilings(kCeilingSeconds).rates;
     for (const Problem& problem : problems_) {
       if (needs(problem)) {
         tuned.push_back(tune_one(problem, seconds_left() / static_cast<double>(left--)));
@@ -169,6 +172,7 @@ class TuneRun {
   TunedProblem tune_one(const Problem& problem, double seconds) {
     tune::TuneOptions options{.seconds = std::max(1.0, seconds),
                               .seed = arguments_.seed,
+                              .rates = rates_,
                               .terms = terms_from(arguments_.terms)};
     options.match.thread_count = options_.thread_count;
     options.match.gpu = gpu_engine_options();
@@ -195,6 +199,7 @@ class TuneRun {
   const std::vector<Problem> problems_;
   const EngineOptions options_;
   const Engine engine_;
+  MachineRates rates_;
   PlanFile file_;
 };
 

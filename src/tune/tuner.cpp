@@ -26,7 +26,6 @@ using HostTime = std::chrono::steady_clock;
 
 // Of the time: the rest is the referee's.
 constexpr double kSearchShare = 0.6;
-constexpr double kCeilingSeconds = 0.3;
 constexpr std::size_t kRacers = 6;  // candidates beside the engine's choice and the leader
 // A racer leaves after so many rounds if it is behind the best by more than that factor.
 struct Cut {
@@ -135,9 +134,8 @@ class Tuner {
 
   TuneResult run() {
     options_.progress(fmt::format("{}: listing variants", problem_.name));
-    // The model of time wants to know what the machine can do.
     Machine machine = engine_.state().machine();
-    machine.rates = engine_.state().measure_ceilings(kCeilingSeconds).rates;
+    machine.rates = options_.rates;
     space_ = variant_space(engine_.state().row(), problem_, machine);
     result_.space_size = space_.names.size();
     if (!space_.names.empty()) search();
@@ -151,9 +149,11 @@ class Tuner {
     measure::ColdProblem cold(engine_, problem_, inputs);
     Search search(space_.space, options_.seed, kTrialsExpected);
     if (const std::optional<std::size_t> own = space_.find(result_.choice)) search.tell(*own, 1);
-    while (seconds_since(begin_) < kSearchShare * options_.seconds) {
-      if (!race(search, cold)) break;
-    }
+    // Once at least: a plan that nothing was tried for says nothing.
+    bool goes_on = true;
+    do {
+      goes_on = race(search, cold);
+    } while (goes_on && seconds_since(begin_) < kSearchShare * options_.seconds);
   }
 
   // One more race; false when there is nobody left to race.

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "gemm/speed_of_light.hpp"
 #include "referee/match.hpp"
 #include "thresher/engine.hpp"
 
@@ -16,6 +17,7 @@ namespace thresher::tune {
 struct TuneOptions {
   double seconds = 60;     // for all of it, the referee's part too
   std::uint64_t seed = 1;  // of the search; times are the machine's
+  MachineRates rates;      // for the model of time: what the engine's device can do
   DealTerms terms;
   MatchOptions match;  // its seconds_max is set here
   std::function<void(const std::string&)> progress = [](const std::string&) {};
