@@ -1,5 +1,5 @@
-# The library: one static archive, made of one object library per folder of src/ so that the arrows
-# of ARCHITECTURE.md stay visible.
+# The library, static and shared: one object library per folder of src/, so that the arrows of
+# ARCHITECTURE.md stay visible, and both made of the same objects.
 find_package(Threads REQUIRED)
 
 string(REGEX MATCH "x86_64|AMD64" on_x86 ${CMAKE_SYSTEM_PROCESSOR})
@@ -100,3 +100,26 @@ target_include_directories(thresher PUBLIC
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
 target_compile_features(thresher PUBLIC cxx_std_20)
 target_link_libraries(thresher PUBLIC Threads::Threads ${CMAKE_DL_LIBS})
+# A project in C alone links with its C compiler, which does not know what C++ needs.
+set(cxx_runtime ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
+list(REMOVE_ITEM cxx_runtime ${CMAKE_C_IMPLICIT_LINK_LIBRARIES})
+list(REMOVE_DUPLICATES cxx_runtime)
+target_link_libraries(thresher INTERFACE "$<$<LINK_LANGUAGE:C>:${cxx_runtime}>")
+
+# cmake/exports.map says what it shows: the promise of include/thresher/, and nothing else. Before 1.0 a minor version may change the promise, so
+# it is part of the name. Nobody can link a sanitizer's build into another program.
+if(NOT THRESHER_SANITIZE)
+  get_target_property(objects thresher SOURCES)
+  add_library(thresher_shared SHARED ${objects})
+  add_library(thresher::shared ALIAS thresher_shared)
+  set_target_properties(thresher_shared PROPERTIES
+    OUTPUT_NAME thresher EXPORT_NAME shared VERSION ${PROJECT_VERSION}
+    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+    LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/exports.map)
+  target_include_directories(thresher_shared PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
+  target_compile_features(thresher_shared PUBLIC cxx_std_20)
+  target_link_options(thresher_shared PRIVATE -Wl,--no-undefined
+    -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/exports.map)
+  target_link_libraries(thresher_shared PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+endif()

@@ -148,5 +148,13 @@ if(THRESHER_INSTALL AND THRESHER_TOOLS AND NOT THRESHER_SANITIZE)
   add_test(NAME install.consumer
            COMMAND ${CMAKE_COMMAND} -DBUILD_DIR=${PROJECT_BINARY_DIR}
                    -DGENERATOR=${CMAKE_GENERATOR} -DCOMPILER=${CMAKE_CXX_COMPILER}
+                   -DC_COMPILER=${CMAKE_C_COMPILER}
                    -P ${PROJECT_SOURCE_DIR}/tests/install/check.cmake)
+endif()
+
+# What the shared library shows is what the headers promise.
+if(TARGET thresher_shared)
+  add_test(NAME install.symbols
+           COMMAND python3 -B ${PROJECT_SOURCE_DIR}/tests/install/symbols.py ${CMAKE_NM}
+                   $<TARGET_FILE:thresher_shared>)
 endif()
