@@ -123,6 +123,7 @@ class HostDevice : public backend::Device {
 
   std::shared_ptr<backend::Weights> pack(const WeightMatrices& matrices) const override {
     auto weights = std::make_shared<HostWeights>();
+    pool_.check_process();
     const std::lock_guard turn(pool_turn_);
     weights->packed =
         pack_weights(matrices.b, matrices.op == Op::kDual ? &matrices.up : nullptr, pool_);
@@ -162,6 +163,7 @@ class HostDevice : public backend::Device {
            const backend::Buffer& workspace) const override {
     const auto& host = static_cast<const HostPlan&>(*plan);
     auto* memory = static_cast<std::uint8_t*>(workspace.data());
+    pool_.check_process();
     const std::lock_guard turn(pool_turn_);
     // A plan is shared by callers, the workspace is not: the call keeps its table of buffers there.
     const std::span buffers(reinterpret_cast<GroupBuffers*>(memory), operands.groups.size());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The smallest use of an installed Thresher: one dot product of 16 sixes with 16 sixes. Six is the
-// largest E2M1 value, so every block scale is 1 and the result is exactly 576. And an error, which is to be
-// caught as what it is, from a shared library too.
+// largest E2M1 value, so every block scale is 1 and the result is exactly 576. And an error, which
+// is to be caught as what it is, from a shared library too.
 #include <cstdio>
 #include <thresher/thresher.hpp>
 #include <vector>
