@@ -106,8 +106,9 @@ list(REMOVE_ITEM cxx_runtime ${CMAKE_C_IMPLICIT_LINK_LIBRARIES})
 list(REMOVE_DUPLICATES cxx_runtime)
 target_link_libraries(thresher INTERFACE "$<$<LINK_LANGUAGE:C>:${cxx_runtime}>")
 
-# cmake/exports.map says what it shows: the promise of include/thresher/, and nothing else. Before 1.0 a minor version may change the promise, so
-# it is part of the name. Nobody can link a sanitizer's build into another program.
+# cmake/exports.map says what it shows: the promise of include/thresher/, and nothing else. Before 1.0 a
+# minor version may change the promise, so it is part of the name. Nobody can link a sanitizer's build into
+# another program.
 if(NOT THRESHER_SANITIZE)
   get_target_property(objects thresher SOURCES)
   add_library(thresher_shared SHARED ${objects})

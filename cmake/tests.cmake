@@ -158,3 +158,20 @@ if(TARGET thresher_shared)
            COMMAND python3 -B ${PROJECT_SOURCE_DIR}/tests/install/symbols.py ${CMAKE_NM}
                    $<TARGET_FILE:thresher_shared>)
 endif()
+
+# The Python package on the library just built. Who has torch or transformers is found out when the tests run.
+if(TARGET thresher_shared)
+  function(thresher_python_test name)
+    add_test(NAME python.${name}
+             COMMAND python3 -B ${PROJECT_SOURCE_DIR}/tests/python/check.py
+                     $<TARGET_FILE:thresher_shared> test_${name} ${ARGN})
+    set_tests_properties(python.${name} PROPERTIES SKIP_RETURN_CODE 77)
+  endfunction()
+  thresher_python_test(c numpy>=1.23)
+  thresher_python_test(numpy numpy>=1.23)
+  if(THRESHER_TOOLS)
+    add_test(NAME python.wheel
+             COMMAND python3 -B ${PROJECT_SOURCE_DIR}/tests/python/wheel_check.py ${PROJECT_BINARY_DIR})
+    set_tests_properties(python.wheel PROPERTIES SKIP_RETURN_CODE 77)
+  endif()
+endif()
