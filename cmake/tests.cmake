@@ -169,6 +169,7 @@ if(TARGET thresher_shared)
   endfunction()
   thresher_python_test(c numpy>=1.23)
   thresher_python_test(numpy numpy>=1.23)
+  thresher_python_test(torch torch>=2.11 numpy>=1.23)
   if(THRESHER_TOOLS)
     add_test(NAME python.wheel
              COMMAND python3 -B ${PROJECT_SOURCE_DIR}/tests/python/wheel_check.py ${PROJECT_BINARY_DIR})
