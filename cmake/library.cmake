@@ -23,6 +23,7 @@ thresher_folder(nvfp4)
 thresher_folder(gemm)
 thresher_folder(cpu)
 # Contracting a * b + c where one machine can and another cannot would make their bits differ.
+target_compile_options(thresher_nvfp4 PRIVATE -ffp-contract=off)
 target_compile_options(thresher_cpu PRIVATE -ffp-contract=off)
 thresher_folder(gpu)
 thresher_folder(emulator)
@@ -41,12 +42,13 @@ if(THRESHER_SANITIZE)
   endforeach()
 endif()
 
-# Each body of the CPU kernels is one file compiled for its instruction set; nothing else may be, or
+# Each body of the CPU kernels, and of the quantiser, is one file compiled for its instruction set; nothing else may be, or
 # the linker could pick an inline function that the machine at hand cannot execute.
 if(on_x86)
   function(thresher_body_flags)
     cmake_parse_arguments(arg "" "ISA" "FLAGS" ${ARGN})
-    file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cpu/*_${arg_ISA}.cpp)
+    file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cpu/*_${arg_ISA}.cpp
+         ${PROJECT_SOURCE_DIR}/src/nvfp4/*_${arg_ISA}.cpp)
     set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS "${arg_FLAGS}")
   endfunction()
   set(avx2 -mavx2 -mfma -mf16c)

@@ -69,7 +69,7 @@ typedef struct thresher_nvfp4_buffer {
   uint8_t* scales;
   int64_t rows;
   int64_t k_elements;
-  float global_scale; /* set by the call */
+  float global_scale; /* set by the call, or given to it */
 } thresher_nvfp4_buffer;
 
 typedef struct thresher_group {
@@ -150,7 +150,9 @@ const char* thresher_version(void);
 const char* thresher_last_error(void);
 
 /* Rounds rows x k_elements values, row-major, to NVFP4. use_global_scale: 0 leaves the global scale
- * 1, anything else makes it amax / (6 * 448), as checkpoint makers do. */
+ * 1, THRESHER_GLOBAL_SCALE_GIVEN takes that of `out`, as for activations whose scale was
+ * calibrated, anything else makes it amax / (6 * 448), as checkpoint makers do. */
+enum { THRESHER_GLOBAL_SCALE_GIVEN = 2 };
 thresher_status thresher_quantize(const float* values, int32_t use_global_scale,
                                   thresher_nvfp4_buffer* out);
 thresher_status thresher_quantize_fp16(const uint16_t* values, int32_t use_global_scale,

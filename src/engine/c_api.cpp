@@ -145,10 +145,16 @@ thresher_status quantize_to(const Stored* values, std::int32_t use_global_scale,
     nvfp4::check_matrix_extents("quantize", rows, out->k_elements);
     if (rows > 0) need(values, "values");
     const auto count = static_cast<std::size_t>(rows * out->k_elements);
-    const QuantizeOptions options{.global_scale = use_global_scale != 0};
+    const bool given = use_global_scale == THRESHER_GLOBAL_SCALE_GIVEN;
+    if (given && out->global_scale == 0) throw Error("out.global_scale is 0, and was to be given");
+    const QuantizeOptions options{.global_scale = use_global_scale != 0,
+                                  .given_global_scale = given ? out->global_scale : 0};
+    if (rows > 0) need(out->codes, "out.codes");
+    if (rows > 0) need(out->scales, "out.scales");
     // Fp16 and Bf16 are their bits and nothing more.
     const std::span<const Value> span(reinterpret_cast<const Value*>(values), count);
-    write(quantize(span, rows, out->k_elements, options), *out);
+    out->global_scale =
+        quantize(span, {out->codes, out->scales, rows, out->k_elements}, options).global_scale;
   });
 }
 
