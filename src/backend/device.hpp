@@ -107,6 +107,8 @@ class Device {
   // Takes about `seconds`.
   virtual Ceilings measure_ceilings(double seconds) const = 0;
 
+  // Whether it computes with as many threads as its engine was asked for.
+  virtual bool has_threads() const { return false; }
   // Any host memory serves as the device's.
   virtual bool computes_in_host_memory() const = 0;
   virtual std::unique_ptr<Buffer> allocate(std::size_t bytes) const = 0;
@@ -120,7 +122,6 @@ class Device {
 
   // What the addresses of activations must be multiples of.
   virtual std::size_t activation_alignment(Activations activations) const = 0;
-  virtual bool takes_device_counts() const = 0;
 
   // `variant` supports `problem`; `tokens_max` is at least the problem's tokens.
   virtual std::shared_ptr<Plan> plan(const Problem& problem, std::string_view variant,
