@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/layer.hpp"
 #include "backend/machine.hpp"
 #include "factor.hpp"
 #include "thresher/engine.hpp"
@@ -126,6 +127,13 @@ class Device {
   // `variant` supports `problem`; `tokens_max` is at least the problem's tokens.
   virtual std::shared_ptr<Plan> plan(const Problem& problem, std::string_view variant,
                                      std::int64_t tokens_max) const = 0;
+  // `memory` is of this device, and the steps keep its addresses.
+  virtual std::unique_ptr<LayerSteps> layer_steps(const LayerShape& shape,
+                                                  const LayerMemory& memory) const {
+    (void)shape;
+    (void)memory;
+    throw Error("device '" + name_ + "' has no layers yet");
+  }
   // Empty, or why this engine cannot run a plan of an engine of the same device.
   virtual std::string why_not_plan(const Plan&) const { return {}; }
   virtual std::unique_ptr<Call> bind(std::shared_ptr<const Plan> plan, const Operands& operands,

@@ -10,6 +10,7 @@
 #include "cpu/backend.hpp"
 #include "cpu/calibrate.hpp"
 #include "cpu/choose.hpp"
+#include "cpu/layer_steps.hpp"
 #include "cpu/pages.hpp"
 #include "cpu/pool.hpp"
 #include "cpu/run.hpp"
@@ -199,6 +200,11 @@ class HostDevice : public backend::Device {
   std::unique_ptr<backend::Call> bind(std::shared_ptr<const backend::Plan> plan,
                                       const Operands& operands,
                                       const backend::Buffer& workspace) const override;
+
+  std::unique_ptr<backend::LayerSteps> layer_steps(
+      const backend::LayerShape& shape, const backend::LayerMemory& memory) const override {
+    return cpu::layer_steps(shape, memory, {pool_, pool_turn_});
+  }
 
   void run(const std::shared_ptr<const backend::Plan>& plan, const Operands& operands,
            const backend::Buffer& workspace) const override {
