@@ -30,6 +30,7 @@ thresher_folder(emulator)
 thresher_folder(emulated)
 thresher_folder(engine)
 thresher_folder(checkpoint)
+thresher_folder(moe)
 # Contracting a * b + c would make emulated kernels differ from those on the GPU.
 target_compile_options(thresher_emulator PRIVATE -ffp-contract=off)
 target_compile_options(thresher_emulated PRIVATE -ffp-contract=off)
@@ -97,7 +98,8 @@ add_library(thresher STATIC
   $<TARGET_OBJECTS:thresher_nvfp4> $<TARGET_OBJECTS:thresher_gemm>
   $<TARGET_OBJECTS:thresher_cpu> $<TARGET_OBJECTS:thresher_gpu>
   $<TARGET_OBJECTS:thresher_emulator> $<TARGET_OBJECTS:thresher_emulated>
-  $<TARGET_OBJECTS:thresher_engine> $<TARGET_OBJECTS:thresher_checkpoint>)
+  $<TARGET_OBJECTS:thresher_engine> $<TARGET_OBJECTS:thresher_moe>
+  $<TARGET_OBJECTS:thresher_checkpoint>)
 add_library(thresher::thresher ALIAS thresher)
 target_include_directories(thresher PUBLIC
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)

@@ -28,14 +28,6 @@
 
 namespace thresher {
 
-// What stands between the two products, in FP32, biases added before it:
-//   kSilu           silu(g) * u
-//   kClampedSilu    g' * sigmoid(alpha * g') * (u' + beta), g' = min(g, limit), u' = u clamped to
-//                   [-limit, limit]: GPT-OSS is alpha 1.702, beta 1, limit 7; DeepSeek-V4 is 1, 0,
-//                   10
-//   kSquaredRelu    max(u, 0)^2, without a gate: Nemotron
-enum class MoeActivation : std::uint8_t { kSilu, kClampedSilu, kSquaredRelu };
-
 // One expert, in host memory; nobody looks at it after the layer has been made. Matrices have their
 // own global scales. Biases are FP32 values, null for none.
 struct MoeExpert {
@@ -133,6 +125,7 @@ class MoeLayer {
 
  private:
   class State;
+  const State& state() const;
   std::unique_ptr<State> state_;
 };
 

@@ -116,7 +116,7 @@ typedef struct thresher_operands {
   const thresher_group_operands* groups;
   int64_t group_count;
   thresher_rows rows; /* of all groups, one group after the other; zeros: each has its own */
-  /* On a GPU and in the emulator: NULL, or where the tokens of each group stand in device memory.
+  /* NULL, or where the tokens of each group stand in device memory.
    */
   const uint32_t* device_counts;
   int64_t tokens_max; /* with device_counts; 0: the plan's */

@@ -163,7 +163,6 @@ class EmulatedDevice : public backend::Device {
   std::size_t activation_alignment(Activations activations) const override {
     return gpu::sm90::activation_alignment(activations);
   }
-  bool takes_device_counts() const override { return true; }
 
   std::shared_ptr<backend::Plan> plan(const Problem& problem, std::string_view variant,
                                       std::int64_t tokens_max) const override {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -56,10 +55,6 @@ thresher_status fail(thresher_status status, const char* message) noexcept {
 namespace {
 
 using namespace c_twin;
-
-Nvfp4View view_of(const thresher_nvfp4_view& view) {
-  return {view.codes, view.scales, view.rows, view.k_elements, view.global_scale};
-}
 
 Problem problem_of(const thresher_problem& problem) {
   Problem converted{

@@ -86,4 +86,8 @@ Enum enum_of(std::int32_t value, Enum last, const char* name) {
   return static_cast<Enum>(value);
 }
 
+inline Nvfp4View view_of(const thresher_nvfp4_view& view) {
+  return {view.codes, view.scales, view.rows, view.k_elements, view.global_scale};
+}
+
 }  // namespace thresher::c_twin

@@ -327,7 +327,6 @@ class Sm90Device : public GpuDevice {
   std::size_t activation_alignment(Activations activations) const override {
     return sm90::activation_alignment(activations);
   }
-  bool takes_device_counts() const override { return true; }
 
   std::shared_ptr<backend::Plan> plan(const Problem& problem, std::string_view variant,
                                       std::int64_t tokens_max) const override {
