@@ -10,8 +10,10 @@ thresher.torch has the same as operators of PyTorch. docs/python.md has the rest
 """
 from ._arrays import from_bf16, to_bf16
 from ._c import Error, InternalError, NoMemory, __version__
+from .checkpoint import Checkpoint
 from .engine import Buffer, Engine, Factors, Plan, Weights
+from .moe import Expert, MoeLayer, route
 from .nvfp4 import Matrix, quantize
 
-__all__ = ["Buffer", "Engine", "Error", "Factors", "InternalError", "Matrix", "NoMemory", "Plan", "Weights",
-           "__version__", "from_bf16", "quantize", "to_bf16"]
+__all__ = ["Buffer", "Checkpoint", "Engine", "Error", "Expert", "Factors", "InternalError", "Matrix", "MoeLayer",
+           "NoMemory", "Plan", "Weights", "__version__", "from_bf16", "quantize", "route", "to_bf16"]

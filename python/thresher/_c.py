@@ -73,6 +73,46 @@ class EngineOptions(Structure):
                 ("emulator_seed", c_uint64)]
 
 
+class MoeExpert(Structure):
+    _fields_ = [("gate", Nvfp4View), ("up", Nvfp4View), ("down", Nvfp4View), ("input_scale", c_float),
+                ("down_input_scale", c_float), ("gate_bias", c_void_p), ("up_bias", c_void_p),
+                ("down_bias", c_void_p)]
+
+
+MoeSource = ctypes.CFUNCTYPE(c_int32, c_void_p, c_int64, POINTER(MoeExpert))
+
+
+class MoeOptions(Structure):
+    _fields_ = [("top_k", c_int64), ("tokens_max", c_int64), ("first_expert", c_int64), ("activations", c_int32),
+                ("x", c_int32), ("out", c_int32), ("activation", c_int32), ("alpha", c_float), ("beta", c_float),
+                ("limit", c_float), ("weight_on_input", c_int32), ("batch_invariant", c_int32)]
+
+
+class MoeTokens(Structure):
+    _fields_ = [("x", c_void_p), ("x_stride_elements", c_int64), ("ids", c_void_p), ("weights", c_void_p),
+                ("shared_weights", c_void_p), ("out", c_void_p), ("out_stride_elements", c_int64),
+                ("token_count", c_int64)]
+
+
+class RouteOptions(Structure):
+    _fields_ = [("expert_count", c_int64), ("top_k", c_int64), ("score", c_int32), ("renormalize", c_int32),
+                ("scaling", c_float), ("bias", c_void_p), ("group_count", c_int64), ("groups_kept", c_int64)]
+
+
+class Tensor(Structure):
+    _fields_ = [("name", c_char_p), ("dtype", c_char_p), ("shape", POINTER(c_int64)), ("rank", c_int64),
+                ("file", c_char_p), ("offset", c_uint64), ("byte_count", c_uint64)]
+
+
+class CheckpointLayer(Structure):
+    _fields_ = [("prefix", c_char_p), ("index", c_int64), ("family", c_char_p), ("format", c_int32),
+                ("dtype", c_char_p), ("expert_count", c_int64), ("hidden", c_int64), ("intermediate", c_int64),
+                ("has_gate", c_int32), ("has_biases", c_int32), ("has_input_scales", c_int32), ("options", MoeOptions),
+                ("route", RouteOptions), ("router_weight", c_char_p), ("router_bias", c_char_p),
+                ("router_logits_bias", c_char_p), ("shared_intermediate", c_int64), ("shared_prefix", c_char_p),
+                ("shared_dtype", c_char_p), ("shared_gate", c_char_p), ("fault_count", c_int64), ("fault", c_char_p)]
+
+
 STRUCTS = {
     "thresher_nvfp4_view": Nvfp4View,
     "thresher_nvfp4_buffer": Nvfp4Buffer,
@@ -83,6 +123,12 @@ STRUCTS = {
     "thresher_group_operands": GroupOperands,
     "thresher_operands": Operands,
     "thresher_engine_options": EngineOptions,
+    "thresher_moe_expert": MoeExpert,
+    "thresher_moe_options": MoeOptions,
+    "thresher_moe_tokens": MoeTokens,
+    "thresher_route_options": RouteOptions,
+    "thresher_tensor": Tensor,
+    "thresher_checkpoint_layer": CheckpointLayer,
 }
 
 _STATUS = c_int32
@@ -127,6 +173,36 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "thresher_bind": (_STATUS, [_HANDLE, _HANDLE, POINTER(Operands), _HANDLE, _OUT]),
     "thresher_call_destroy": (None, [_HANDLE]),
     "thresher_enqueue_rows": (_STATUS, [_HANDLE, POINTER(Rows), c_void_p]),
+    "thresher_moe_expert_defaults": (MoeExpert, []),
+    "thresher_moe_options_defaults": (MoeOptions, []),
+    "thresher_moe_create": (_STATUS, [_HANDLE, POINTER(MoeExpert), c_int64, POINTER(MoeExpert), c_int64,
+                                      POINTER(MoeOptions), _OUT]),
+    "thresher_moe_create_from": (_STATUS, [_HANDLE, MoeSource, c_void_p, c_int64, c_int64, POINTER(MoeOptions), _OUT]),
+    "thresher_moe_destroy": (None, [_HANDLE]),
+    "thresher_moe_hidden": (c_int64, [_HANDLE]),
+    "thresher_moe_intermediate": (c_int64, [_HANDLE]),
+    "thresher_moe_expert_count": (c_int64, [_HANDLE]),
+    "thresher_moe_shared_count": (c_int64, [_HANDLE]),
+    "thresher_moe_top_k": (c_int64, [_HANDLE]),
+    "thresher_moe_tokens_max": (c_int64, [_HANDLE]),
+    "thresher_moe_weight_bytes": (c_size_t, [_HANDLE]),
+    "thresher_moe_workspace_bytes": (c_size_t, [_HANDLE]),
+    "thresher_moe_forward": (_STATUS, [_HANDLE, POINTER(MoeTokens)]),
+    "thresher_moe_enqueue": (_STATUS, [_HANDLE, POINTER(MoeTokens), c_void_p]),
+    "thresher_route": (_STATUS, [c_void_p, c_int64, POINTER(RouteOptions), c_void_p, c_void_p]),
+    "thresher_checkpoint_open": (_STATUS, [c_char_p, c_int32, _OUT]),
+    "thresher_checkpoint_close": (None, [_HANDLE]),
+    "thresher_checkpoint_model_type": (c_char_p, [_HANDLE]),
+    "thresher_tensor_count": (c_int64, [_HANDLE]),
+    "thresher_tensor_at": (_STATUS, [_HANDLE, c_int64, POINTER(Tensor)]),
+    "thresher_tensor_bytes": (_STATUS, [_HANDLE, c_int64, c_void_p, c_size_t]),
+    "thresher_tensor_values": (_STATUS, [_HANDLE, c_int64, c_void_p, c_int64]),
+    "thresher_layer_count": (c_int64, [_HANDLE]),
+    "thresher_layer_at": (_STATUS, [_HANDLE, c_int64, POINTER(CheckpointLayer)]),
+    "thresher_expert_load": (_STATUS, [_HANDLE, c_int64, c_int64, _OUT]),
+    "thresher_matrix_load": (_STATUS, [_HANDLE, c_char_p, _OUT]),
+    "thresher_loaded_expert": (MoeExpert, [_HANDLE]),
+    "thresher_loaded_destroy": (None, [_HANDLE]),
 }
 
 _ERRORS = {1: Error, 2: NoMemory, 3: InternalError}

@@ -57,10 +57,15 @@ class Matrix:
         return f"thresher.Matrix({rows} x {k}, global_scale={self.global_scale!r})"
 
 
-def quantize(values: np.ndarray, global_scale: str | None = "amax") -> Matrix:
+_GLOBAL_SCALES = {None: 0, "amax": 1}
+_GIVEN = 2
+
+
+def quantize(values: np.ndarray, global_scale: str | float | None = "amax") -> Matrix:
     """Rounds rows x k values (float32, float16, or bfloat16 bits in uint16) to NVFP4.
 
-    global_scale: "amax" makes it amax / (6 * 448), as makers of checkpoints do; None leaves it 1.
+    global_scale: "amax" makes it amax / (6 * 448), as makers of checkpoints do; None leaves it 1; a number is taken, as
+    for activations whose scale was calibrated, and values too large for it saturate.
     k must be a multiple of 16, and values finite.
 
     >>> quantize(np.zeros((1, 17), np.float32))
@@ -70,13 +75,14 @@ def quantize(values: np.ndarray, global_scale: str | None = "amax") -> Matrix:
     """
     array = need_array(values, "values", rank=2)
     kind = type_of_values(array, "values")
-    if global_scale not in ("amax", None):
-        raise Error(f"global_scale = {global_scale!r} is neither 'amax' nor None")
+    if isinstance(global_scale, str) and global_scale != "amax":
+        raise Error(f"global_scale = {global_scale!r} is neither 'amax' nor None nor a number")
+    given = 1.0 if global_scale in (None, "amax") else float(global_scale)
     rows, k = array.shape
     codes = np.empty((rows, k // 2), np.uint8)
     scales = np.empty((rows, k // 16), np.uint8)
-    out = _c.Nvfp4Buffer(codes.ctypes.data, scales.ctypes.data, rows, k, 1.0)
-    _QUANTIZE[kind](array.ctypes.data, 1 if global_scale == "amax" else 0, ctypes.byref(out))
+    out = _c.Nvfp4Buffer(codes.ctypes.data, scales.ctypes.data, rows, k, given)
+    _QUANTIZE[kind](array.ctypes.data, _GLOBAL_SCALES.get(global_scale, _GIVEN), ctypes.byref(out))
     return Matrix(codes, scales, out.global_scale)
 
 

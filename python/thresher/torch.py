@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators of PyTorch: torch.ops.thresher.gemm, dual and quantize, on CPU and CUDA tensors.
+"""Operators of PyTorch: torch.ops.thresher.gemm, dual, moe and quantize, on CPU and CUDA tensors.
 
     import torch, thresher.torch as tt
     w = tt.GroupedWeights([tt.quantize_weight(weight)], device="cuda", activations=torch.bfloat16)
@@ -9,7 +9,10 @@ Operators are opaque to torch.compile and have fake kernels, so that nothing bre
 torch's current stream, wait for nothing, and may be captured in a CUDA graph once they have run outside of one: the
 first call of a size plans it, and on a GPU compiles kernels. What a graph was captured from must live as long as it.
 
-Calls of one GroupedWeights take turns. Where they are queued on another stream than the last time, that stream waits
+    layer = tt.Moe(checkpoint.moe(tt.engine("cuda"), checkpoint.layers[0], x="bf16"), "cuda")
+    y = torch.ops.thresher.moe(x, ids, weights, layer.id)     # x [T, hidden], ids and weights [T, top_k]
+
+Calls of one GroupedWeights or Moe take turns. Where they are queued on another stream than the last time, that stream waits
 for the other one; inside a capture the caller orders them.
 """
 from __future__ import annotations
@@ -26,7 +29,8 @@ import torch
 from . import _c
 from ._c import Error, lib
 from .engine import Engine, Handle, Plan, Weights, Workspace, _one_each
-from .nvfp4 import Matrix
+from .moe import MoeLayer
+from .nvfp4 import _GIVEN, Matrix
 
 _ACTIVATIONS = {torch.bfloat16: "bf16", torch.float16: "fp16", torch.uint8: "nvfp4"}
 _OUTPUTS = {torch.bfloat16: "bf16", torch.float16: "fp16", torch.float32: "fp32"}
@@ -304,6 +308,85 @@ def _fake_product(op: str, a: torch.Tensor, weights: int, out_dtype: torch.dtype
     return a.new_empty((a.shape[0], grouped.n), dtype=_output_dtype(a, out_dtype))
 
 
+class Moe:
+    """A MoeLayer for tensors of the device that its engine computes on. Operators know it by `id`."""
+
+    def __init__(self, layer: MoeLayer, device: torch.device | str):
+        self.device = _with_index(torch.device(device))
+        if layer._engine is not engine(self.device):
+            raise Error(f"the layer belongs to {layer._engine}, not to thresher.torch.engine({str(device)!r})")
+        self.layer = layer
+        self.device_index = -1 if self.device.index is None else self.device.index  # as Tensor.get_device() says
+        self.x_dtype, self.out_dtype = (_DTYPES[kind] for kind in (layer.x_type, layer.out_type))
+        self.stream = torch.cuda.current_stream(self.device) if self.device.type == "cuda" else None
+        self.id = next(_ids)
+        _layers[self.id] = self
+
+
+_DTYPES = {word: dtype for dtype, word in _OUTPUTS.items()}
+_INT32_MAX = 2**31 - 1
+_layers: weakref.WeakValueDictionary[int, Moe] = weakref.WeakValueDictionary()
+
+
+def _find_layer(layer: int) -> Moe:
+    found = _layers.get(layer)
+    if found is None:
+        raise Error(f"there is no layer of id {layer}: it must live as long as calls name it")
+    return found
+
+
+def _check_tokens(moe: Moe, x: torch.Tensor) -> None:
+    if x.dtype is not moe.x_dtype:
+        raise Error(f"x is of {x.dtype} but the layer was made for {moe.x_dtype}")
+    if x.dim() != 2 or x.size(1) != moe.layer.hidden:
+        raise Error(f"x has shape {tuple(x.shape)} instead of (tokens, {moe.layer.hidden})")
+    if x.get_device() != moe.device_index:
+        raise Error(f"x is on {x.device} but the layer is on {moe.device}")
+    if x.stride(1) != 1 or x.stride(0) < x.size(1) and x.size(0) > 1:
+        raise Error(f"rows of x are not contiguous (strides {x.stride()}); x.contiguous() makes a copy that is")
+
+
+def _of_slots(tensor: torch.Tensor, shape: tuple[int, int], dtype: torch.dtype, x: torch.Tensor,
+              what: str) -> torch.Tensor:
+    """`tensor` as the library takes it, a tensor of `shape` on x's device."""
+    if tensor.shape != shape or tensor.get_device() != x.get_device():
+        raise Error(f"{what} has shape {tuple(tensor.shape)} on {tensor.device} instead of {shape} on {x.device}")
+    if dtype is torch.int32 and tensor.dtype is torch.int64:
+        # No id beyond int32 may become another one: those are nobody's.
+        tensor = tensor.clamp(-1, _INT32_MAX)
+    elif tensor.dtype.is_floating_point != dtype.is_floating_point or tensor.dtype is torch.bool:
+        raise Error(f"{what} is of {tensor.dtype}; ids are int32 or int64, weights floating-point")
+    return tensor.to(dtype).contiguous()
+
+
+def _moe(x: torch.Tensor, ids: torch.Tensor, weights: torch.Tensor, layer: int,
+         shared_weights: torch.Tensor | None = None) -> torch.Tensor:
+    moe = _find_layer(layer)
+    _check_tokens(moe, x)
+    count = x.size(0)
+    slots = (count, moe.layer.top_k)
+    ids = _of_slots(ids, slots, torch.int32, x, "ids")
+    weights = _of_slots(weights, slots, torch.float32, x, "weights")
+    if shared_weights is not None:
+        shared_weights = _of_slots(shared_weights, (count, moe.layer.shared_count), torch.float32, x, "shared_weights")
+    out = torch.empty(count, moe.layer.hidden, dtype=moe.out_dtype, device=x.device)
+    stream = None if moe.stream is None else _order(moe, moe.device)
+    step = moe.layer.tokens_max
+    for first in range(0, count, step):
+        part = slice(first, min(first + step, count))
+        tokens = _c.MoeTokens(x[part].data_ptr(), x.stride(0), ids[part].data_ptr(), weights[part].data_ptr(),
+                              None if shared_weights is None else shared_weights[part].data_ptr(),
+                              out[part].data_ptr(), 0, part.stop - first)
+        lib.thresher_moe_enqueue(moe.layer._handle, byref(tokens), stream)
+    return out
+
+
+def _fake_moe(x: torch.Tensor, ids: torch.Tensor, weights: torch.Tensor, layer: int,
+              shared_weights: torch.Tensor | None = None) -> torch.Tensor:
+    moe = _find_layer(layer)
+    return x.new_empty((x.shape[0], moe.layer.hidden), dtype=moe.out_dtype)
+
+
 # Where a magnitude becomes the next E2M1 code: midpoints, of which those go up whose upper code is even.
 _E2M1_ABOVE = (0.25, 1.25, 2.5, 5.0)
 _E2M1_FROM = (0.75, 1.75, 3.5)
@@ -350,12 +433,11 @@ _QUANTIZE = {torch.float32: lib.thresher_quantize, torch.float16: lib.thresher_q
 def _host_quantize(x: torch.Tensor, global_scale: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor,
                                                                                   torch.Tensor]:
     _check_values(x)
-    if global_scale is not None:
-        return _device_quantize(x, global_scale)
+    given = 1.0 if global_scale is None else global_scale.item()
     codes = torch.empty((x.shape[0], x.shape[1] // 2), dtype=torch.uint8)
     scales = torch.empty((x.shape[0], x.shape[1] // 16), dtype=torch.float8_e4m3fn)
-    out = _c.Nvfp4Buffer(codes.data_ptr(), scales.data_ptr(), x.shape[0], x.shape[1], 1.0)
-    _QUANTIZE[x.dtype](x.data_ptr(), 1, byref(out))
+    out = _c.Nvfp4Buffer(codes.data_ptr(), scales.data_ptr(), x.shape[0], x.shape[1], given)
+    _QUANTIZE[x.dtype](x.data_ptr(), 1 if global_scale is None else _GIVEN, byref(out))
     return codes, scales, torch.tensor(out.global_scale, dtype=torch.float32)
 
 
@@ -374,6 +456,10 @@ def _register() -> torch.library.Library:
         library.impl(op, functools.partial(_host_product, op), "CPU")
         library.impl(op, functools.partial(_device_product, op), "CUDA")
         torch.library.register_fake(f"thresher::{op}", _fake(op), lib=library)
+    library.define("moe(Tensor x, Tensor ids, Tensor weights, int layer, Tensor? shared_weights=None) -> Tensor")
+    library.impl("moe", _moe, "CPU")
+    library.impl("moe", _moe, "CUDA")
+    torch.library.register_fake("thresher::moe", _fake_moe, lib=library)
     library.define("quantize(Tensor x, Tensor? global_scale=None) -> (Tensor, Tensor, Tensor)")
     library.impl("quantize", lambda x, global_scale=None: _host_quantize(x, global_scale), "CPU")
     library.impl("quantize", lambda x, global_scale=None: _device_quantize(x, global_scale), "CUDA")

@@ -59,7 +59,8 @@ def cpp_names():
 
 def is_function(text):
     head = text.partition("(")[0]
-    unwanted = re.search(r"= (default|delete)|\b(friend|using|typedef|inline|static_assert|template)\b", text)
+    unwanted = re.search(r"= (default|delete)|\b(friend|using|typedef|inline|static_assert|template)\b|std::function<",
+                         text)
     return "(" in text and "=" not in head and not unwanted or "operator=(" in text and not unwanted
 
 

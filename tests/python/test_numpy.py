@@ -61,6 +61,17 @@ class Numbers(unittest.TestCase):
         for other in (values.astype(np.float16), thresher.to_bf16(values)):
             np.testing.assert_array_equal(thresher.quantize(other).codes, of_float.codes)
 
+    def test_a_given_global_scale(self):
+        values = random(3, 64)
+        own = thresher.quantize(values)
+        given = thresher.quantize(values, global_scale=own.global_scale)
+        self.assertEqual(given.global_scale, own.global_scale)
+        np.testing.assert_array_equal(given.codes, own.codes)
+        self.assertEqual(thresher.quantize(values, global_scale=1e-6).dequantize().max(), np.float32(2688 * 1e-6))
+        for bad in (-1.0, float("nan")):
+            with self.assertRaises(thresher.Error):
+                thresher.quantize(values, global_scale=bad)
+
     def test_bf16_rounds_to_even_and_keeps_what_is_special(self):
         bits = np.uint32([0x3F808000, 0x3F818000, 0x3F808001, 0x7F800000, 0xFF800000, 0x7F800001, 0x7F7FFFFF])
         expected = [0x3F80, 0x3F82, 0x3F81, 0x7F80, 0xFF80, 0x7FC0, 0x7F80]
@@ -207,7 +218,7 @@ class BadInput(unittest.TestCase):
         for values in (np.float32([[np.nan] * 16]), np.float32([[np.inf] * 16])):
             self.refused("row 0, column 0", thresher.quantize, values)
         self.refused("values is of float64", thresher.quantize, np.zeros((1, 16)))
-        self.refused("neither 'amax' nor None", thresher.quantize, random(1, 16), global_scale="max")
+        self.refused("neither 'amax' nor None nor", thresher.quantize, random(1, 16), global_scale="max")
 
     def test_engines(self):
         self.refused("tpu", thresher.Engine, "tpu")

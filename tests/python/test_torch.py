@@ -211,6 +211,122 @@ class Operators(unittest.TestCase):
             torch.ops.thresher.gemm(tokens(1, 16, torch.bfloat16, "cpu"), number)
 
 
+def moe(device, experts=4, top_k=2, tokens_max=8, dtype="bf16", **options):
+    made = [thresher.Expert(weight(32, 64, 3 * seed), weight(32, 64, 3 * seed + 1), weight(64, 32, 3 * seed + 2))
+            for seed in range(experts)]
+    layer = thresher.MoeLayer(tt.engine(device), made, top_k=top_k, tokens_max=tokens_max, x=dtype, **options)
+    return tt.Moe(layer, device), made
+
+
+def routed(rows, device, experts=4, top_k=2):
+    generator = torch.Generator().manual_seed(3)
+    return (torch.randint(experts, (rows, top_k), generator=generator).to(device),
+            torch.rand(rows, top_k, generator=generator).to(device))
+
+
+class Layers(unittest.TestCase):
+    def expected(self, experts, x, ids, weights):
+        out = torch.zeros(x.shape[0], 64, dtype=torch.float64)
+        for token in range(x.shape[0]):
+            for index, factor in zip(ids[token].tolist(), weights[token].tolist()):
+                if 0 <= index < len(experts):
+                    gate, up, down = (values_of(m) for m in (experts[index].gate, experts[index].up, experts[index].down))
+                    one = x[token].double().cpu()
+                    out[token] += factor * (torch.nn.functional.silu(gate @ one) * (up @ one)) @ down.T
+        return out
+
+    def test_values(self):
+        for device in DEVICES:
+            layer, experts = moe(device)
+            for rows in (0, 1, 8, 21):  # 21 in parts of 8
+                with self.subTest(device=device, rows=rows):
+                    x, (ids, weights) = tokens(rows, 64, torch.bfloat16, device), routed(rows, device)
+                    out = torch.ops.thresher.moe(x, ids, weights, layer.id)
+                    self.assertEqual((out.shape, out.dtype), ((rows, 64), torch.bfloat16))
+                    if rows:
+                        wanted = self.expected(experts, x, ids.cpu(), weights.cpu())
+                        self.assertLess((out.double().cpu() - wanted).abs().max(), 1e-2 * wanted.abs().max())
+                        again = torch.ops.thresher.moe(x, ids.int(), weights, layer.id)
+                        self.assertTrue(torch.equal(again, out))
+
+    def test_rows_may_be_far_apart(self):
+        for device in DEVICES:
+            layer, _ = moe(device)
+            wide, (ids, weights) = tokens(5, 128, torch.bfloat16, device), routed(5, device)
+            self.assertTrue(torch.equal(torch.ops.thresher.moe(wide[:, 64:], ids, weights, layer.id),
+                                        torch.ops.thresher.moe(wide[:, 64:].contiguous(), ids, weights, layer.id)))
+
+    def test_ids_that_are_nobodys(self):
+        """Beyond int32 too: 2^32 is not expert 0."""
+        for device in DEVICES:
+            layer, _ = moe(device)
+            x, (ids, weights) = tokens(3, 64, torch.bfloat16, device), routed(3, device)
+            ids[0] = torch.tensor([2**32, 2**32 + 1])
+            ids[1] = torch.tensor([-1, -2**40])
+            out = torch.ops.thresher.moe(x, ids, weights, layer.id)
+            self.assertEqual((out[:2].abs().sum().item(), out[2].abs().sum().item() > 0), (0, True))
+
+    def test_opcheck_and_compile(self):
+        for device in DEVICES:
+            layer, _ = moe(device)
+            x, (ids, weights) = tokens(5, 64, torch.bfloat16, device), routed(5, device)
+            torch.library.opcheck(torch.ops.thresher.moe.default, (x, ids, weights, layer.id))
+
+            def model(x):
+                return torch.ops.thresher.moe(torch.relu(x), ids, weights, layer.id) * 2
+
+            for backend in BACKENDS:
+                torch._dynamo.reset()
+                compiled = torch.compile(model, fullgraph=True, backend=backend)
+                torch.testing.assert_close(compiled(x), model(x))
+
+    def test_bad_input(self):
+        call = torch.ops.thresher.moe
+        for device in DEVICES:
+            layer, _ = moe(device)
+            x, (ids, weights) = tokens(3, 64, torch.bfloat16, device), routed(3, device)
+            for sentence, arguments in [
+                    ("x is of torch.float32 but the layer was made for torch.bfloat16", (x.float(), ids, weights, layer.id)),
+                    ("x has shape", (x[:, :32], ids, weights, layer.id)),
+                    ("not contiguous", (x.new_zeros(64, 3).T, ids, weights, layer.id)),
+                    ("ids has shape", (x, ids[:2], weights, layer.id)),
+                    ("weights has shape", (x, ids, weights[:, :1], layer.id)),
+                    ("ids is of torch.float32", (x, ids.float(), weights, layer.id)),
+                    ("weights is of torch.int64", (x, ids, ids, layer.id)),
+                    ("shared_weights has shape", (x, ids, weights, layer.id, weights)),
+                    ("no layer of id 999999", (x, ids, weights, 999999))]:
+                with self.subTest(sentence, device=device), self.assertRaisesRegex(thresher.Error, sentence):
+                    call(*arguments)
+        own = thresher.Engine(threads=1)
+        with self.assertRaisesRegex(thresher.Error, "belongs to"):
+            tt.Moe(thresher.MoeLayer(own, moe("cpu")[1], top_k=2), "cpu")
+
+    @unittest.skipUnless(torch.cuda.is_available(), "no GPU")
+    def test_in_a_graph_and_on_streams(self):
+        layer, _ = moe("cuda", tokens_max=16)
+        x, (ids, weights) = tokens(16, 64, torch.bfloat16, "cuda"), routed(16, "cuda")
+        expected = torch.ops.thresher.moe(x, ids, weights, layer.id)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            result = torch.ops.thresher.moe(x, ids, weights, layer.id)
+        x.copy_(x.flip(0))
+        ids.copy_(ids.flip(0))
+        weights.copy_(weights.flip(0))
+        graph.replay()
+        torch.testing.assert_close(result, expected.flip(0), rtol=1e-2, atol=1e-2)
+        streams = [torch.cuda.Stream() for _ in range(3)]
+        torch.cuda.synchronize()
+        now = torch.ops.thresher.moe(x, ids, weights, layer.id)
+        torch.cuda.synchronize()
+        results = []
+        for repeat in range(12):
+            with torch.cuda.stream(streams[repeat % 3]):
+                results.append(torch.ops.thresher.moe(x, ids, weights, layer.id))
+        torch.cuda.synchronize()
+        for one in results:
+            self.assertTrue(torch.equal(one, now))
+
+
 @unittest.skipUnless(torch.cuda.is_available(), "no GPU")
 class Streams(unittest.TestCase):
     def setUp(self):
