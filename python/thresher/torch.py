@@ -12,8 +12,8 @@ first call of a size plans it, and on a GPU compiles kernels. What a graph was c
     layer = tt.Moe(checkpoint.moe(tt.engine("cuda"), checkpoint.layers[0], x="bf16"), "cuda")
     y = torch.ops.thresher.moe(x, ids, weights, layer.id)     # x [T, hidden], ids and weights [T, top_k]
 
-Calls of one GroupedWeights or Moe take turns. Where they are queued on another stream than the last time, that stream waits
-for the other one; inside a capture the caller orders them.
+Calls of one GroupedWeights or Moe take turns. Where they are queued on another stream than the last time, that stream
+waits for the other one; inside a capture the caller orders them.
 """
 from __future__ import annotations
 

@@ -4,9 +4,9 @@
     import thresher.transformers
     model = AutoModelForCausalLM.from_pretrained("RedHatAI/Qwen3-30B-A3B-NVFP4", device_map="cuda")
 
-Checkpoints of ModelOpt and of compressed-tensors load by plain from_pretrained: experts that are NVFP4 stay NVFP4 and are
-computed by torch.ops.thresher.moe, on the CPU or a GPU; NVFP4 linear layers outside of them by a product of one group;
-FP8 ones are dequantised. Models that are not quantised can have their experts rounded to NVFP4 in memory:
+Checkpoints of ModelOpt and of compressed-tensors load by plain from_pretrained: experts that are NVFP4 stay NVFP4 and
+are computed by torch.ops.thresher.moe, on the CPU or a GPU; NVFP4 linear layers outside of them by a product of one
+group; FP8 ones are dequantised. Models that are not quantised can have their experts rounded to NVFP4 in memory:
 
     AutoModelForCausalLM.from_pretrained(path, experts_implementation="thresher")
 
@@ -64,8 +64,11 @@ def _sixteen_bits(dtype: torch.dtype) -> str:
 
 
 class ThresherExperts(nn.Module):
-    """The NVFP4 experts of one layer of a checkpoint, in place of a model's own. It has no parameters: the library reads
-    and packs them when the model's device is known, and again if the model moves to another."""
+    """The NVFP4 experts of one layer of a checkpoint, in place of a model's own.
+
+    It has no parameters: the library reads and packs them when the model's device is known, and again if the model moves
+    to another.
+    """
 
     def __init__(self, checkpoint: Checkpoint, layer: Layer, top_k: int, dtype: torch.dtype):
         super().__init__()
@@ -106,8 +109,8 @@ class ThresherLinear(nn.Module):
     def pack(self, device: torch.device) -> None:
         matrix, _ = self.checkpoint.matrix(self.module)
         if matrix.shape != (self.out_features, self.in_features):
-            raise Error(f"{self.module} is {matrix.shape} in the checkpoint and {(self.out_features, self.in_features)} "
-                        "in the model")
+            raise Error(f"{self.module} is {matrix.shape} in the checkpoint and "
+                        f"{(self.out_features, self.in_features)} in the model")
         self.weights = tt.GroupedWeights([matrix], device=device, activations=self.activations)
         self.weights_id = self.weights.id
 
@@ -177,9 +180,9 @@ class ThresherQuantizer(HfQuantizer):
         names.check_all_used([experts.layer.prefix for _, experts in replaced])
         self.checkpoint = checkpoint
         self.types = {name: parameter.dtype for name, parameter in model.named_parameters()}
-        patterns = [re.escape(experts.layer.prefix) + r"\." for _, experts in replaced]
-        patterns += [re.escape(stored) + r"\." for stored in names.used]
-        patterns += [r"experts\.", r"\.(weight|input)(_global)?_scale(_2|_inv)?$", r"\.weight_packed$", r"\.[kv]_scale$"]
+        ours = [*(experts.layer.prefix for _, experts in replaced), *(name for name, _ in replaced), *names.used]
+        patterns = [re.escape(name) + r"\." for name in ours]
+        patterns += [r"\.(weight|input)(_global)?_scale(_2|_inv)?$", r"\.[kv]_scale$"]
         model._keys_to_ignore_on_load_unexpected = {*(model._keys_to_ignore_on_load_unexpected or ()), *patterns}
         return model
 
@@ -251,7 +254,8 @@ class _Names:
         tensors = checkpoint.tensors
         for name, tensor in tensors.items():
             module, _, leaf = name.rpartition(".")
-            if leaf == "weight_packed" or leaf == "weight" and tensor.dtype == "U8" and f"{module}.weight_scale" in tensors:
+            is_modelopt = leaf == "weight" and tensor.dtype == "U8" and f"{module}.weight_scale" in tensors
+            if leaf == "weight_packed" or is_modelopt:
                 self.kinds[module] = "nvfp4"
             elif leaf == "weight" and tensor.dtype == "F8_E4M3":
                 self.kinds[module] = "fp8"
@@ -275,7 +279,7 @@ class _Names:
 
 
 def _apply_fp8_scale(linear: nn.Linear, checkpoint: Checkpoint, stored: str) -> None:
-    """What transformers loaded are a FP8 matrix's codes as numbers: times its scale, of a tensor, of rows or of blocks."""
+    """What transformers loaded are a FP8 matrix's codes as numbers: times its scale, of the tensor, rows or blocks."""
     for leaf in ("weight_scale", "weight_scale_inv"):
         if f"{stored}.{leaf}" in checkpoint.tensors:
             scale = torch.from_numpy(checkpoint.values(f"{stored}.{leaf}"))
@@ -310,8 +314,8 @@ _ROUNDED = "_thresher_experts"
 def prepare(model: nn.Module, *, free: bool = False) -> nn.Module:
     """Rounds the experts of a model with experts_implementation="thresher" now, not at the first call.
 
-    For torch.compile, which cannot do it. free: lets the model's own weights of experts go; it can then neither be saved
-    nor moved to another device.
+    For torch.compile, which cannot do it. free: lets the model's own weights of experts go; it can then neither be
+    saved nor moved to another device.
     """
     for module in model.modules():
         if _is_experts(module):

@@ -31,7 +31,9 @@ CONFIGS = {
 def write_nvfp4(source, target, twin, form, linears=r"$.^"):
     """`source`: what save_pretrained wrote. `linears`: names of further weights to quantise; the rest is copied."""
     source, target, twin = (pathlib.Path(folder) for folder in (source, target, twin))
-    tensors = {name: tensor for file in sorted(source.glob("*.safetensors")) for name, tensor in load_file(file).items()}
+    tensors = {}
+    for file in sorted(source.glob("*.safetensors")):
+        tensors.update(load_file(file))
     quantized, dequantized = {}, {}
     for name, tensor in tensors.items():
         if STACK.search(name):
@@ -40,7 +42,8 @@ def write_nvfp4(source, target, twin, form, linears=r"$.^"):
             quantized.update(_matrix(name.removesuffix(".weight"), tensor, form, dequantized))
         else:
             quantized[name] = dequantized[name] = tensor
-    for folder, content, extra in ((target, quantized, {"quantization_config": CONFIGS[form]}), (twin, dequantized, {})):
+    more = {"quantization_config": CONFIGS[form]}
+    for folder, content, extra in ((target, quantized, more), (twin, dequantized, {})):
         folder.mkdir()
         for file in source.iterdir():
             if file.suffix == ".json" and "index" not in file.name:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers and checkpoints with numpy. The library's own tests are the judges of values; these are of what Python adds."""
+"""Layers and checkpoints with numpy. The library's own tests judge values; these judge what Python adds."""
 import json
 import pathlib
 import struct
@@ -195,7 +195,8 @@ class Checkpoints(unittest.TestCase):
                 ("there is no tensor 'nobody'", lambda: checkpoint.tensors["nobody"]),
                 ("nobody", lambda: checkpoint.matrix("nobody")),
                 ("", lambda: checkpoint.expert(layer, E)),
-                ("experts 3 to 4 are asked for, and there are 4", lambda: checkpoint.moe(ENGINE, layer, first=3, count=2)),
+                ("experts 3 to 4 are asked for, and there are 4",
+                 lambda: checkpoint.moe(ENGINE, layer, first=3, count=2)),
                 ("there is no option 'speed'", lambda: checkpoint.moe(ENGINE, layer, speed=3)),
                 ("", lambda: checkpoint.moe(ENGINE, layer, shared=True)),
                 ("", lambda: thresher.Checkpoint("/nowhere"))]:

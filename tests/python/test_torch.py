@@ -230,7 +230,7 @@ class Layers(unittest.TestCase):
         for token in range(x.shape[0]):
             for index, factor in zip(ids[token].tolist(), weights[token].tolist()):
                 if 0 <= index < len(experts):
-                    gate, up, down = (values_of(m) for m in (experts[index].gate, experts[index].up, experts[index].down))
+                    gate, up, down = (values_of(getattr(experts[index], name)) for name in ("gate", "up", "down"))
                     one = x[token].double().cpu()
                     out[token] += factor * (torch.nn.functional.silu(gate @ one) * (up @ one)) @ down.T
         return out
@@ -286,7 +286,7 @@ class Layers(unittest.TestCase):
             layer, _ = moe(device)
             x, (ids, weights) = tokens(3, 64, torch.bfloat16, device), routed(3, device)
             for sentence, arguments in [
-                    ("x is of torch.float32 but the layer was made for torch.bfloat16", (x.float(), ids, weights, layer.id)),
+                    ("x is of torch.float32 but the layer was made", (x.float(), ids, weights, layer.id)),
                     ("x has shape", (x[:, :32], ids, weights, layer.id)),
                     ("not contiguous", (x.new_zeros(64, 3).T, ids, weights, layer.id)),
                     ("ids has shape", (x, ids[:2], weights, layer.id)),

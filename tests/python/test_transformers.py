@@ -119,7 +119,13 @@ class Models(unittest.TestCase):
             model = self.load(f"deepseek_v3-{form}", dtype=torch.bfloat16)
             self.assertEqual([name for name, _ in model.named_parameters() if ".experts." in name], [])
             ours = [name for name, module in model.named_modules() if isinstance(module, door.ThresherLinear)]
-            self.assertEqual(ours, [f"model.layers.1.mlp.shared_experts.{kind}_proj" for kind in ("gate", "up", "down")])
+            shared = "model.layers.1.mlp.shared_experts"
+            self.assertEqual(ours, [f"{shared}.{kind}_proj" for kind in ("gate", "up", "down")])
+
+    def test_nothing_is_missing_or_left_over(self):
+        for name in self.forms():
+            _, said = AutoModelForCausalLM.from_pretrained(self.folder / name, output_loading_info=True)
+            self.assertEqual({key: list(value) for key, value in said.items() if value}, {}, name)
 
     def test_generate(self):
         for device in DEVICES:
@@ -203,8 +209,9 @@ class Models(unittest.TestCase):
         self.assertLess((weight - twin[f"{name}.weight"]).abs().max().item(), 448 * scale.item() / 16)
 
     def test_other_files_stay_with_their_owners(self):
+        integers = {"weights": {"num_bits": 4, "type": "int", "group_size": 128}}
         for config, ours in [({"quant_method": "compressed-tensors", "format": "pack-quantized",
-                               "config_groups": {"g": {"weights": {"num_bits": 4, "type": "int", "group_size": 128}}}}, False),
+                               "config_groups": {"g": integers}}, False),
                              ({"quant_method": "modelopt", "quant_algo": "FP8"}, False),
                              ({"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION", "quantized_layers": {
                                  "model.layers.0.mlp.experts": {"quant_algo": "W4A16_NVFP4"}}}, True),
@@ -225,7 +232,8 @@ class Models(unittest.TestCase):
         expert = "model.layers.0.mlp.experts.3.up_proj"
         self.broken(lambda t: t.pop(f"{expert}.weight_global_scale"), "experts.3.up_proj")
         self.broken(lambda t: t.pop(f"{expert}.weight_packed"), "experts.3.up_proj")
-        self.broken(lambda t: t.update({f"{expert}.weight_scale": t[f"{expert}.weight_scale"][:4]}), "experts.3.up_proj")
+        self.broken(lambda t: t.update({f"{expert}.weight_scale": t[f"{expert}.weight_scale"][:4]}),
+                    "experts.3.up_proj")
         self.broken(lambda t: t.update({f"{expert}.weight_scale": torch.full(
             (32, 4), float("nan")).to(torch.float8_e4m3fn)}), "NaN")
         self.broken(lambda t: t.update({f"{expert}.weight_global_scale": torch.zeros(1)}), "global")
