@@ -452,4 +452,29 @@ CheckpointExpert load_shared_expert(const State& state, const CheckpointLayer& l
   return load_located(state, locate_expert(state, family, layer.shared_prefix));
 }
 
+std::vector<ExpertModules> plain_experts(const State& state) {
+  std::vector<ExpertModules> experts;
+  for (const CheckpointLayer& layer : state.layers()) {
+    const Family& family = need_family(layer);
+    const auto add = [&](const std::string& prefix) {
+      experts.push_back({family.gate.empty() ? std::string() : joined(prefix, family.gate),
+                         joined(prefix, family.up), joined(prefix, family.down)});
+    };
+    const bool stacked = state.find(gate_up_name(layer.prefix)) != nullptr;
+    if (layer.format == CheckpointFormat::kNone && (stacked || layer.dtype == "MXFP4")) {
+      throw Error(
+          fmt::format("{}: experts are stacked in one tensor ({}); only experts with "
+                      "tensors of their own can be quantised",
+                      layer.prefix, layer.dtype));
+    }
+    if (layer.format == CheckpointFormat::kNone) {
+      for (std::int64_t i = 0; i < layer.expert_count; ++i) {
+        add(fmt::format("{}.{}", layer.prefix, i));
+      }
+    }
+    if (!layer.shared_prefix.empty() && layer.shared_dtype != "NVFP4") add(layer.shared_prefix);
+  }
+  return experts;
+}
+
 }  // namespace thresher::checkpoint

@@ -98,7 +98,7 @@ std::vector<Tensor> State::open_file(const std::filesystem::path& path) {
   for (Tensor& tensor : header.tensors) {
     tensor.file_index = static_cast<std::uint32_t>(files_.size());
   }
-  metadata_.insert(metadata_.end(), header.metadata.begin(), header.metadata.end());
+  metadata_.push_back(std::move(header.metadata));
   files_.push_back(std::move(file));
   paths_.push_back(path);
   return std::move(header.tensors);

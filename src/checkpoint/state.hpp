@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -24,8 +25,8 @@ class State {
   const std::vector<std::filesystem::path>& paths() const { return paths_; }
   const Config& config() const { return config_; }
   const std::vector<CheckpointLayer>& layers() const { return layers_; }
-  // The metadata of all headers, one after the other.
-  const std::vector<std::pair<std::string, std::string>>& metadata() const { return metadata_; }
+  // The metadata of each file.
+  const std::vector<std::map<std::string, std::string>>& metadata() const { return metadata_; }
 
   std::shared_ptr<const std::byte> bytes(const Tensor& tensor) const;
   // [first, first + count) of the tensor's bytes.
@@ -48,7 +49,7 @@ class State {
   std::vector<std::filesystem::path> paths_;
   std::vector<Tensor> tensors_;
   std::unordered_map<std::string_view, std::size_t> by_name_;
-  std::vector<std::pair<std::string, std::string>> metadata_;
+  std::vector<std::map<std::string, std::string>> metadata_;
   Config config_;
   std::vector<CheckpointLayer> layers_;
 };

@@ -148,8 +148,7 @@ TEST(QuantizeRules, EveryFp16IsWidenedExactly) {
 TEST(QuantizeRules, CompressedTensorsGlobalScaleComesFromItsOwnArithmetic) {
   constexpr Rules kRules = Rules::kCompressedTensors;
   EXPECT_EQ(global_scale_for<float>(kRules, 0.3f), (1.0f / 0.3f) * 2688.0f);
-  EXPECT_EQ(global_scale_for<Bf16>(kRules, 0.30078125f),
-            8896.0f);  // 1 / 0.30078125 is 3.328125 there
+  EXPECT_EQ(global_scale_for<Bf16>(kRules, 0.00811767578125f), 329728.0f);
   EXPECT_EQ(global_scale_for<Fp16>(kRules, 0.03f), (1.0f / 0.03f) * 2688.0f);
   EXPECT_EQ(global_scale_for<float>(kRules, 0.0f), 1.0f);
   EXPECT_EQ(global_scale_for<float>(Rules::kModelOpt, 0.0f), 1.0f);
