@@ -129,11 +129,7 @@ class Device {
                                      std::int64_t tokens_max) const = 0;
   // `memory` is of this device, and the steps keep its addresses.
   virtual std::unique_ptr<LayerSteps> layer_steps(const LayerShape& shape,
-                                                  const LayerMemory& memory) const {
-    (void)shape;
-    (void)memory;
-    throw Error("device '" + name_ + "' has no layers yet");
-  }
+                                                  const LayerMemory& memory) const = 0;
   // Empty, or why this engine cannot run a plan of an engine of the same device.
   virtual std::string why_not_plan(const Plan&) const { return {}; }
   virtual std::unique_ptr<Call> bind(std::shared_ptr<const Plan> plan, const Operands& operands,

@@ -40,7 +40,7 @@ inline constexpr std::uint32_t kNoRow = ~0u;
 // In the memory of the device.
 struct LayerMemory {
   // Written by gather().
-  std::uint32_t* counts = nullptr;       // rows per group
+  std::uint32_t* counts = nullptr;       // rows per group; behind them there is room for one more
   std::uint32_t* slot_of_row = nullptr;  // token * slot_count + slot
   std::uint32_t* row_of_slot = nullptr;  // or kNoRow
   std::uint32_t* group_of_row = nullptr;

@@ -75,7 +75,7 @@ backend::LayerMemory lay_out(const moe::PackedLayer& layer, LayerBuffers& memory
   const std::int64_t wide = rows * shape.hidden;
   const std::int64_t narrow = rows * shape.intermediate;
   backend::LayerMemory at;
-  at.counts = memory.take<std::uint32_t>(shape.group_count());
+  at.counts = memory.take<std::uint32_t>(shape.group_count() + 1);
   at.slot_of_row = memory.take<std::uint32_t>(rows);
   at.row_of_slot = memory.take<std::uint32_t>(rows);
   at.group_of_row = memory.take<std::uint32_t>(rows);
