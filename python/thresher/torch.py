@@ -268,12 +268,13 @@ def _bucket(rows: int) -> int:
 
 def _order(call: Any, device: torch.device) -> int:
     """The current stream's handle, after whatever used the call's workspace last."""
-    stream = torch.cuda.current_stream(device)
-    if stream != call.stream:
+    handle = torch._C._cuda_getCurrentRawStream(device.index)  # a Stream object costs a microsecond
+    if handle != call.stream.cuda_stream:
+        stream = torch.cuda.current_stream(device)
         if not torch.cuda.is_current_stream_capturing():
             stream.wait_stream(call.stream)
         call.stream = stream
-    return stream.cuda_stream
+    return handle
 
 
 def _device_product(op: str, a: torch.Tensor, weights: int, counts: torch.Tensor | None = None,
@@ -349,8 +350,11 @@ def _check_tokens(moe: Moe, x: torch.Tensor) -> None:
 def _of_slots(tensor: torch.Tensor, shape: tuple[int, int], dtype: torch.dtype, x: torch.Tensor,
               what: str) -> torch.Tensor:
     """`tensor` as the library takes it, a tensor of `shape` on x's device."""
-    if tensor.shape != shape or tensor.get_device() != x.get_device():
+    if tensor.dim() != 2 or tensor.size(0) != shape[0] or tensor.size(1) != shape[1] or (
+            tensor.get_device() != x.get_device()):
         raise Error(f"{what} has shape {tuple(tensor.shape)} on {tensor.device} instead of {shape} on {x.device}")
+    if tensor.dtype is dtype:
+        return tensor if tensor.is_contiguous() else tensor.contiguous()
     if dtype is torch.int32 and tensor.dtype is torch.int64:
         # No id beyond int32 may become another one: those are nobody's.
         tensor = tensor.clamp(-1, _INT32_MAX)
@@ -371,14 +375,22 @@ def _moe(x: torch.Tensor, ids: torch.Tensor, weights: torch.Tensor, layer: int,
         shared_weights = _of_slots(shared_weights, (count, moe.layer.shared_count), torch.float32, x, "shared_weights")
     out = torch.empty(count, moe.layer.hidden, dtype=moe.out_dtype, device=x.device)
     stream = None if moe.stream is None else _order(moe, moe.device)
-    step = moe.layer.tokens_max
-    for first in range(0, count, step):
-        part = slice(first, min(first + step, count))
-        tokens = _c.MoeTokens(x[part].data_ptr(), x.stride(0), ids[part].data_ptr(), weights[part].data_ptr(),
-                              None if shared_weights is None else shared_weights[part].data_ptr(),
-                              out[part].data_ptr(), 0, part.stop - first)
-        lib.thresher_moe_enqueue(moe.layer._handle, byref(tokens), stream)
+    if count <= moe.layer.tokens_max:
+        _enqueue_tokens(moe, x, ids, weights, shared_weights, out, stream)
+        return out
+    for first in range(0, count, moe.layer.tokens_max):
+        part = slice(first, first + moe.layer.tokens_max)
+        of_shared = None if shared_weights is None else shared_weights[part]
+        _enqueue_tokens(moe, x[part], ids[part], weights[part], of_shared, out[part], stream)
     return out
+
+
+def _enqueue_tokens(moe: Moe, x: torch.Tensor, ids: torch.Tensor, weights: torch.Tensor,
+                    shared_weights: torch.Tensor | None, out: torch.Tensor, stream: int | None) -> None:
+    count = x.size(0)
+    tokens = _c.MoeTokens(x.data_ptr(), x.stride(0) if count > 1 else 0, ids.data_ptr(), weights.data_ptr(),
+                          None if shared_weights is None else shared_weights.data_ptr(), out.data_ptr(), 0, count)
+    lib.thresher_moe_enqueue(moe.layer._handle, byref(tokens), stream)
 
 
 def _fake_moe(x: torch.Tensor, ids: torch.Tensor, weights: torch.Tensor, layer: int,

@@ -62,6 +62,13 @@ class Layers(unittest.TestCase):
             if tokens:
                 self.close(out, wanted)
 
+    def test_the_gpus_kernels_compute_the_same(self):
+        emulator = thresher.Engine("emulator")
+        experts, x, (ids, weights) = [expert(seed) for seed in range(2)], random(3, H), routed(3)
+        outs = [thresher.MoeLayer(engine, experts, top_k=K, tokens_max=4).forward(x, ids, weights)
+                for engine in (ENGINE, emulator)]
+        self.close(outs[1], outs[0])
+
     def test_types(self):
         experts, x, (ids, weights) = [expert(seed) for seed in range(E)], random(5, H), routed(5)
         wanted = expected(experts, x, ids, weights)
