@@ -6,7 +6,9 @@ THRESHER_INDUCTOR=1 compiles with torch's own compiler too, which takes a minute
 import gc
 import os
 import threading
+import types
 import unittest
+import unittest.mock
 
 import torch
 
@@ -325,6 +327,56 @@ class Layers(unittest.TestCase):
         torch.cuda.synchronize()
         for one in results:
             self.assertTrue(torch.equal(one, now))
+
+
+class Emulated(unittest.TestCase):
+    """What runs for CUDA tensors, where the device is the emulator and streams are stand-ins."""
+
+    def setUp(self):
+        cpu = torch.device("cpu")
+        stream = types.SimpleNamespace(cuda_stream=0)
+        for target, name, value in ((tt, "_engines", {cpu: thresher.Engine("emulator")}),
+                                    (torch.cuda, "current_stream", lambda device: stream),
+                                    (torch.cuda, "is_current_stream_capturing", lambda: False),
+                                    (torch._C, "_cuda_getCurrentRawStream", lambda index: 0)):
+            patch = unittest.mock.patch.object(target, name, value, create=True)
+            patch.start()
+            self.addCleanup(patch.stop)
+        self.stream = stream
+
+    def test_products_of_groups(self):
+        matrices = [weight(40, 64, seed) for seed in range(3)]
+        grouped = tt.GroupedWeights(matrices)
+        for rows, counts in ((9, (4, 0, 5)), (3, (0, 3, 0)), (20, (1, 2, 17))):
+            a = tokens(rows, 64, torch.bfloat16, "cpu")
+            c = tt._device_product("gemm", a, grouped.id, counts_of(*counts, device="cpu"), out_dtype=torch.float32)
+            expected = torch.cat([part @ values_of(m).T for part, m in zip(a.double().split(counts), matrices)])
+            self.assertLess((c - expected).abs().max(), 1e-3)
+        self.assertEqual(sorted(bucket for bucket, _ in grouped._ready), [16, 32])
+
+    def test_one_group(self):
+        gate, up = weight(40, 64, 1), weight(40, 64, 2)
+        grouped = tt.GroupedWeights([(gate, up)])
+        for rows in (5, 1, 0):
+            a = tokens(rows, 64, torch.bfloat16, "cpu")
+            c = tt._device_product("dual", a, grouped.id, out_dtype=torch.float32)
+            exact = torch.nn.functional.silu(a.double() @ values_of(gate).T) * (a.double() @ values_of(up).T)
+            torch.testing.assert_close(c.double(), exact, rtol=1e-3, atol=1e-3)
+
+    def test_a_capture_without_a_first_call_says_so(self):
+        grouped = tt.GroupedWeights([weight(40, 64)])
+        with unittest.mock.patch.object(torch.cuda, "is_current_stream_capturing", lambda: True):
+            with self.assertRaisesRegex(thresher.Error, "was not called before this capture"):
+                tt._device_product("gemm", tokens(3, 64, torch.bfloat16, "cpu"), grouped.id)
+
+    def test_layers(self):
+        layer, _ = moe("cpu")
+        layer.stream = self.stream
+        x, (ids, weights) = tokens(11, 64, torch.bfloat16, "cpu"), routed(11, "cpu")
+        emulated = tt._moe(x, ids, weights, layer.id)
+        tt._engines.clear()
+        host, _ = moe("cpu")
+        torch.testing.assert_close(emulated, tt._moe(x, ids, weights, host.id), rtol=2e-2, atol=2e-2)
 
 
 @unittest.skipUnless(torch.cuda.is_available(), "no GPU")

@@ -5,6 +5,8 @@ import copy
 import logging
 import pathlib
 import shutil
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -16,6 +18,7 @@ from transformers import AutoModelForCausalLM
 import thresher
 import thresher.transformers as door
 from nvfp4_files import write_nvfp4
+from thresher.__main__ import command_path
 
 DEVICES = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
 # How far logits may be from the twin's, as a share of their largest magnitude: two layers of experts whose inputs are
@@ -249,6 +252,18 @@ class Models(unittest.TestCase):
         with self.assertRaises(Exception) as caught:
             self.load("half")
         self.assertRegex(str(caught.exception), "model.safetensors|buffer|incomplete|size")
+
+    def test_the_example(self):
+        """From a random model through the command to tokens."""
+        try:
+            command_path()
+        except SystemExit as error:
+            self.skipTest(str(error))
+        example = pathlib.Path(__file__).resolve().parents[2] / "examples" / "generate.py"
+        for device in DEVICES:
+            said = subprocess.run([sys.executable, example, device], capture_output=True, text=True)
+            self.assertEqual(said.returncode, 0, said.stderr)
+            self.assertRegex(said.stdout, rf"{device}: \[1, 17, 42, 99, .*\]")
 
     def test_saving_is_refused(self):
         with self.assertRaises(ValueError):
