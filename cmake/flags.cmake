@@ -34,9 +34,9 @@ endfunction()
 
 thresher_require_header(fmt/format.h libfmt-dev)
 thresher_require_header(toml++/toml.h libtomlplusplus-dev)
+thresher_require_header(nlohmann/json.hpp nlohmann-json3-dev)
 if(THRESHER_TOOLS)
   thresher_require_header(CLI/CLI.hpp libcli11-dev)
-  thresher_require_header(nlohmann/json.hpp nlohmann-json3-dev)
 endif()
 
 # Sanitizers instrument every object of a process or are useless, so they are no target's choice.

@@ -1,5 +1,5 @@
-# The library: one static archive, made of one object library per folder of src/ so that the arrows
-# of ARCHITECTURE.md stay visible.
+# The library, static and shared: one object library per folder of src/, so that the arrows of
+# ARCHITECTURE.md stay visible, and both made of the same objects.
 find_package(Threads REQUIRED)
 
 string(REGEX MATCH "x86_64|AMD64" on_x86 ${CMAKE_SYSTEM_PROCESSOR})
@@ -23,11 +23,14 @@ thresher_folder(nvfp4)
 thresher_folder(gemm)
 thresher_folder(cpu)
 # Contracting a * b + c where one machine can and another cannot would make their bits differ.
+target_compile_options(thresher_nvfp4 PRIVATE -ffp-contract=off)
 target_compile_options(thresher_cpu PRIVATE -ffp-contract=off)
 thresher_folder(gpu)
 thresher_folder(emulator)
 thresher_folder(emulated)
 thresher_folder(engine)
+thresher_folder(checkpoint)
+thresher_folder(moe)
 # Contracting a * b + c would make emulated kernels differ from those on the GPU.
 target_compile_options(thresher_emulator PRIVATE -ffp-contract=off)
 target_compile_options(thresher_emulated PRIVATE -ffp-contract=off)
@@ -40,12 +43,13 @@ if(THRESHER_SANITIZE)
   endforeach()
 endif()
 
-# Each body of the CPU kernels is one file compiled for its instruction set; nothing else may be, or
+# Each body of the CPU kernels, and of the quantiser, is one file compiled for its instruction set; nothing else may be, or
 # the linker could pick an inline function that the machine at hand cannot execute.
 if(on_x86)
   function(thresher_body_flags)
     cmake_parse_arguments(arg "" "ISA" "FLAGS" ${ARGN})
-    file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cpu/*_${arg_ISA}.cpp)
+    file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cpu/*_${arg_ISA}.cpp
+         ${PROJECT_SOURCE_DIR}/src/nvfp4/*_${arg_ISA}.cpp)
     set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS "${arg_FLAGS}")
   endfunction()
   set(avx2 -mavx2 -mfma -mf16c)
@@ -94,9 +98,34 @@ add_library(thresher STATIC
   $<TARGET_OBJECTS:thresher_nvfp4> $<TARGET_OBJECTS:thresher_gemm>
   $<TARGET_OBJECTS:thresher_cpu> $<TARGET_OBJECTS:thresher_gpu>
   $<TARGET_OBJECTS:thresher_emulator> $<TARGET_OBJECTS:thresher_emulated>
-  $<TARGET_OBJECTS:thresher_engine>)
+  $<TARGET_OBJECTS:thresher_engine> $<TARGET_OBJECTS:thresher_moe>
+  $<TARGET_OBJECTS:thresher_checkpoint>)
 add_library(thresher::thresher ALIAS thresher)
 target_include_directories(thresher PUBLIC
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
 target_compile_features(thresher PUBLIC cxx_std_20)
 target_link_libraries(thresher PUBLIC Threads::Threads ${CMAKE_DL_LIBS})
+# A project in C alone links with its C compiler, which does not know what C++ needs.
+set(cxx_runtime ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
+list(REMOVE_ITEM cxx_runtime ${CMAKE_C_IMPLICIT_LINK_LIBRARIES})
+list(REMOVE_DUPLICATES cxx_runtime)
+target_link_libraries(thresher INTERFACE "$<$<LINK_LANGUAGE:C>:${cxx_runtime}>")
+
+# cmake/exports.map says what it shows: the promise of include/thresher/, and nothing else. Before 1.0 a
+# minor version may change the promise, so it is part of the name. Nobody can link a sanitizer's build into
+# another program.
+if(NOT THRESHER_SANITIZE)
+  get_target_property(objects thresher SOURCES)
+  add_library(thresher_shared SHARED ${objects})
+  add_library(thresher::shared ALIAS thresher_shared)
+  set_target_properties(thresher_shared PROPERTIES
+    OUTPUT_NAME thresher EXPORT_NAME shared VERSION ${PROJECT_VERSION}
+    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+    LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/exports.map)
+  target_include_directories(thresher_shared PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
+  target_compile_features(thresher_shared PUBLIC cxx_std_20)
+  target_link_options(thresher_shared PRIVATE -Wl,--no-undefined
+    -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/exports.map)
+  target_link_libraries(thresher_shared PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+endif()

@@ -36,6 +36,9 @@ thresher_test_folder(nvfp4)
 thresher_test_folder(gemm)
 thresher_test_folder(cpu)
 thresher_test_folder(engine)
+thresher_test_folder(checkpoint)
+thresher_test_folder(moe)
+target_sources(moe_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests/moe/layer_scene.cpp)
 thresher_test_folder(digest)
 thresher_test_folder(emulator)
 thresher_test_folder(gpu)
@@ -149,5 +152,34 @@ if(THRESHER_INSTALL AND THRESHER_TOOLS AND NOT THRESHER_SANITIZE)
   add_test(NAME install.consumer
            COMMAND ${CMAKE_COMMAND} -DBUILD_DIR=${PROJECT_BINARY_DIR}
                    -DGENERATOR=${CMAKE_GENERATOR} -DCOMPILER=${CMAKE_CXX_COMPILER}
+                   -DC_COMPILER=${CMAKE_C_COMPILER}
                    -P ${PROJECT_SOURCE_DIR}/tests/install/check.cmake)
+endif()
+
+# What the shared library shows is what the headers promise.
+if(TARGET thresher_shared)
+  add_test(NAME install.symbols
+           COMMAND python3 -B ${PROJECT_SOURCE_DIR}/tests/install/symbols.py ${CMAKE_NM}
+                   $<TARGET_FILE:thresher_shared>)
+endif()
+
+# The Python package on the library just built. Who has torch or transformers is found out when the tests run.
+if(TARGET thresher_shared)
+  function(thresher_python_test name)
+    add_test(NAME python.${name}
+             COMMAND python3 -B ${PROJECT_SOURCE_DIR}/tests/python/check.py
+                     $<TARGET_FILE:thresher_shared> test_${name} ${ARGN})
+    set_tests_properties(python.${name} PROPERTIES SKIP_RETURN_CODE 77)
+  endfunction()
+  thresher_python_test(c numpy>=1.23)
+  thresher_python_test(numpy numpy>=1.23)
+  thresher_python_test(moe numpy>=1.23)
+  thresher_python_test(docs numpy>=1.23)
+  thresher_python_test(torch torch>=2.11 numpy>=1.23)
+  thresher_python_test(transformers transformers>=5.17 torch>=2.11 numpy>=1.23)
+  if(THRESHER_TOOLS)
+    add_test(NAME python.wheel
+             COMMAND python3 -B ${PROJECT_SOURCE_DIR}/tests/python/wheel_check.py ${PROJECT_BINARY_DIR})
+    set_tests_properties(python.wheel PROPERTIES SKIP_RETURN_CODE 77)
+  endif()
 endif()

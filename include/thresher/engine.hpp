@@ -165,9 +165,10 @@ struct GroupOperands {
   Rows rows = {};  // the group's own, where those of all groups do not follow each other
 };
 
-// On a GPU (and in the emulator) the number of tokens of each group may stand in device memory,
-// written by earlier work of the same stream. Groups then need no m: the plan's `tokens_max` bounds
-// all of them together, and a group's own rows have room for as many as it may get.
+// The number of tokens of each group may stand in the memory of the device, read when the call
+// runs: on a GPU written by earlier work of the same stream. Groups then need no m: the plan's
+// `tokens_max` bounds all of them together, and a group's own rows have room for as many as it may
+// get. What does not fit it is not computed.
 struct DeviceCounts {
   const std::uint32_t* counts = nullptr;  // one per group
   std::int64_t tokens_max = 0;            // 0: the plan's
@@ -255,8 +256,8 @@ class Engine {
   Support supports(const Problem& problem, std::string_view variant) const;
 
   // An empty variant lets the engine choose by shape and machine. With `tokens_max` the plan serves
-  // any distribution of so many tokens over the groups, on devices that take DeviceCounts. Throws
-  // Error if the problem is malformed, the variant unknown, or the variant cannot run the problem.
+  // any distribution of so many tokens over the groups (DeviceCounts). Throws Error if the problem
+  // is malformed, the variant unknown, or the variant cannot run the problem.
   Plan plan(const Problem& problem, std::string_view variant = {},
             std::int64_t tokens_max = 0) const;
   Workspace workspace(const Plan& plan) const;

@@ -45,6 +45,18 @@ struct Bf16 {
 struct QuantizeOptions {
   // true: global scale = amax / (6 * 448), as checkpoint makers do; false: global scale = 1.
   bool global_scale = true;
+  // Not 0: this is the global scale, as for activations whose scale was calibrated. Values too
+  // large for it saturate.
+  float given_global_scale = 0;
+  int thread_count = 0;  // 0: as many as pay, at most one per core; the bytes are the same
+};
+
+// Somebody else's memory to write a matrix to, of the sizes that Nvfp4View has.
+struct Nvfp4Buffer {
+  std::uint8_t* codes = nullptr;
+  std::uint8_t* scales = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t k_elements = 0;
 };
 
 // Rounds a row-major rows x k_elements matrix to NVFP4. Throws Error on NaN or infinity (naming row
@@ -55,6 +67,13 @@ Nvfp4Matrix quantize(std::span<const Fp16> values, std::int64_t rows, std::int64
                      QuantizeOptions options = {});
 Nvfp4Matrix quantize(std::span<const Bf16> values, std::int64_t rows, std::int64_t k_elements,
                      QuantizeOptions options = {});
+// The same into `out`, which is then what the returned view shows.
+Nvfp4View quantize(std::span<const float> values, const Nvfp4Buffer& out,
+                   QuantizeOptions options = {});
+Nvfp4View quantize(std::span<const Fp16> values, const Nvfp4Buffer& out,
+                   QuantizeOptions options = {});
+Nvfp4View quantize(std::span<const Bf16> values, const Nvfp4Buffer& out,
+                   QuantizeOptions options = {});
 
 // The values a matrix stands for, global scale applied, row-major.
 std::vector<float> dequantize(const Nvfp4View& matrix);

@@ -16,6 +16,15 @@ enum class Op : std::uint8_t { kGemm, kDual };
 enum class Activations : std::uint8_t { kNvfp4, kFp16, kBf16 };
 enum class Output : std::uint8_t { kFp16, kBf16, kFp32 };
 
+// What stands between the two products of an expert (thresher/moe.hpp), in FP32, biases added
+// before it:
+//   kSilu           silu(g) * u
+//   kClampedSilu    g' * sigmoid(alpha * g') * (u' + beta), g' = min(g, limit), u' = u clamped to
+//                   [-limit, limit]: GPT-OSS is alpha 1.702, beta 1, limit 7; DeepSeek-V4 is 1, 0,
+//                   10
+//   kSquaredRelu    max(u, 0)^2, without a gate: Nemotron
+enum class MoeActivation : std::uint8_t { kSilu, kClampedSilu, kSquaredRelu };
+
 struct Group {
   std::int64_t m = 0;  // rows of A and C, 0 allowed
   std::int64_t n = 0;  // columns of C

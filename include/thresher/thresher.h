@@ -69,7 +69,7 @@ typedef struct thresher_nvfp4_buffer {
   uint8_t* scales;
   int64_t rows;
   int64_t k_elements;
-  float global_scale; /* set by the call */
+  float global_scale; /* set by the call, or given to it */
 } thresher_nvfp4_buffer;
 
 typedef struct thresher_group {
@@ -116,7 +116,7 @@ typedef struct thresher_operands {
   const thresher_group_operands* groups;
   int64_t group_count;
   thresher_rows rows; /* of all groups, one group after the other; zeros: each has its own */
-  /* On a GPU and in the emulator: NULL, or where the tokens of each group stand in device memory.
+  /* NULL, or where the tokens of each group stand in device memory.
    */
   const uint32_t* device_counts;
   int64_t tokens_max; /* with device_counts; 0: the plan's */
@@ -151,7 +151,9 @@ const char* thresher_version(void);
 const char* thresher_last_error(void);
 
 /* Rounds rows x k_elements values, row-major, to NVFP4. use_global_scale: 0 leaves the global scale
- * 1, anything else makes it amax / (6 * 448), as checkpoint makers do. */
+ * 1, THRESHER_GLOBAL_SCALE_GIVEN takes that of `out`, as for activations whose scale was
+ * calibrated, anything else makes it amax / (6 * 448), as checkpoint makers do. */
+enum { THRESHER_GLOBAL_SCALE_GIVEN = 2 };
 thresher_status thresher_quantize(const float* values, int32_t use_global_scale,
                                   thresher_nvfp4_buffer* out);
 thresher_status thresher_quantize_fp16(const uint16_t* values, int32_t use_global_scale,
@@ -172,6 +174,8 @@ void thresher_engine_destroy(thresher_engine* engine);
  * handle or an index out of range, and thresher_last_error() says so. */
 const char* thresher_engine_device(const thresher_engine* engine);      /* "cpu", "gpu:0" */
 const char* thresher_engine_description(const thresher_engine* engine); /* "NVIDIA H200 ..." */
+/* Whether the plan file is used, or why not; "" where there is none. */
+const char* thresher_engine_plan_note(const thresher_engine* engine);
 int32_t thresher_thread_count(const thresher_engine* engine);
 /* Named variants that this device can run, the default first. */
 int64_t thresher_variant_count(const thresher_engine* engine);

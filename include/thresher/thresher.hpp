@@ -4,5 +4,6 @@
 
 #include "thresher/engine.hpp"
 #include "thresher/error.hpp"
+#include "thresher/moe.hpp"
 #include "thresher/nvfp4.hpp"
 #include "thresher/problem.hpp"

@@ -51,6 +51,8 @@ struct Backend {
   std::vector<std::string> (*choices)() = nullptr;  // all that choose() may return
   std::string (*choose)(const Problem& problem, std::int64_t tokens_max,
                         const Machine& machine) = nullptr;
+  // The same variant, or one near it, whose bits for a token do not depend on the other tokens.
+  std::string (*batch_invariant)(std::string_view variant) = nullptr;
   std::string (*baseline)() = nullptr;  // where a season starts
   std::vector<KnobText> (*knobs)() = nullptr;
   KnobValues (*knobs_of)(std::string_view variant) = nullptr;  // and `isa`

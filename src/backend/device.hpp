@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/layer.hpp"
 #include "backend/machine.hpp"
 #include "factor.hpp"
 #include "thresher/engine.hpp"
@@ -107,6 +108,8 @@ class Device {
   // Takes about `seconds`.
   virtual Ceilings measure_ceilings(double seconds) const = 0;
 
+  // Whether it computes with as many threads as its engine was asked for.
+  virtual bool has_threads() const { return false; }
   // Any host memory serves as the device's.
   virtual bool computes_in_host_memory() const = 0;
   virtual std::unique_ptr<Buffer> allocate(std::size_t bytes) const = 0;
@@ -120,11 +123,13 @@ class Device {
 
   // What the addresses of activations must be multiples of.
   virtual std::size_t activation_alignment(Activations activations) const = 0;
-  virtual bool takes_device_counts() const = 0;
 
   // `variant` supports `problem`; `tokens_max` is at least the problem's tokens.
   virtual std::shared_ptr<Plan> plan(const Problem& problem, std::string_view variant,
                                      std::int64_t tokens_max) const = 0;
+  // `memory` is of this device, and the steps keep its addresses.
+  virtual std::unique_ptr<LayerSteps> layer_steps(const LayerShape& shape,
+                                                  const LayerMemory& memory) const = 0;
   // Empty, or why this engine cannot run a plan of an engine of the same device.
   virtual std::string why_not_plan(const Plan&) const { return {}; }
   virtual std::unique_ptr<Call> bind(std::shared_ptr<const Plan> plan, const Operands& operands,

@@ -11,6 +11,8 @@ Command verify_command();
 Command bench_command();
 Command variants_command();
 Command suites_command();
+Command inspect_command();
+Command quantize_command();
 Command match_command();
 Command pitch_command();
 Command constraints_command();

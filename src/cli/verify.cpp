@@ -59,7 +59,7 @@ class Ways {
   Ways(const Backend& backend, const VerifyOptions& options) {
     EngineOptions base = engine_options(backend);
     engines_.emplace_back(base);
-    if (engines_.front().state().takes_device_counts()) {
+    if (!engines_.front().state().has_threads()) {
       add_ways_of_counts(base);
     } else {
       engines_.clear();
@@ -197,7 +197,7 @@ class Verifier {
   VerifyReport run() {
     const std::size_t case_count = problems_.size() * families_.size();
     const backend::Device& device = ways_.first().state();
-    const bool emulated = device.computes_in_host_memory() && device.takes_device_counts();
+    const bool emulated = device.computes_in_host_memory() && !device.has_threads();
     const auto at_a_time = static_cast<std::size_t>(emulated ? cpu::usable_core_count() : 1);
     Progress progress(static_cast<std::int64_t>(case_count));
     std::mutex progress_mutex;

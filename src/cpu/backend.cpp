@@ -85,6 +85,7 @@ const Backend& cpu_backend() {
           },
       .choose = [](const Problem& problem, std::int64_t,
                    const Machine&) { return name(choose(problem)); },
+      .batch_invariant = [](std::string_view variant) { return turned(variant, {}); },
       .baseline = baseline,
       .knobs = [] { return knob_texts(best_vector_isa()); },
       .knobs_of = values_of,

@@ -82,6 +82,51 @@ struct FinishArgs {
 
 using FinishFunction = void (*)(const FinishArgs& args);
 
+// A row of activations to write: 16-bit values, or NVFP4 codes and scales in units of global_scale.
+struct ActivationRow {
+  void* values = nullptr;
+  std::uint8_t* scales = nullptr;
+  float global_scale = 1.0f;
+};
+
+// Rows of a layer outside its products (layer_rows.hpp). Every count is a multiple of 16.
+struct ConvertArgs {
+  const void* x = nullptr;
+  std::int64_t count = 0;
+  bool weighted = false;  // multiply by `weight` first
+  float weight = 1.0f;
+  ActivationRow out;
+};
+struct ActivateArgs {
+  const float* gate = nullptr;  // null where the activation has none
+  const float* up = nullptr;
+  const float* gate_bias = nullptr;  // null for none
+  const float* up_bias = nullptr;
+  std::int64_t count = 0;
+  MoeActivation activation = MoeActivation::kSilu;
+  float alpha = 1.0f;
+  float beta = 0.0f;
+  float limit = 0.0f;
+  ActivationRow out;
+};
+struct CombineSlot {
+  const float* y = nullptr;
+  const float* bias = nullptr;  // null for none
+  float weight = 1.0f;
+};
+struct CombineArgs {
+  const CombineSlot* slots = nullptr;
+  int slot_count = 0;
+  std::int64_t count = 0;
+  void* out = nullptr;
+};
+
+struct LayerRows {
+  void (*convert[3][3])(const ConvertArgs& args) = {};  // by Output of x, by Activations
+  void (*activate[3])(const ActivateArgs& args) = {};   // by Activations
+  void (*combine[3])(const CombineArgs& args) = {};     // by Output
+};
+
 struct Body {
   Isa isa = Isa::kPortable;
   Kernels nvfp4;
@@ -90,6 +135,7 @@ struct Body {
   FinishFunction finish_gemm[3] = {};         // by Output
   FinishFunction finish_dual[3] = {};         // gate sums in panel 0, up sums in panel 1
   FinishFunction finish_second_pass[3] = {};  // gate from memory, up sums in the tile
+  LayerRows layer;
 
   const Kernels& kernels(Activations activations) const {
     switch (activations) {

@@ -16,6 +16,7 @@
 #include "cpu/amx_tiles.hpp"
 #include "cpu/body.hpp"
 #include "cpu/finish.hpp"
+#include "cpu/layer_rows.hpp"
 
 namespace thresher::cpu {
 namespace {
@@ -227,6 +228,7 @@ const Body& amx_body() {
     made.nvfp4 = amx_kernels(pack_nvfp4, kScaleUnit * kScaleUnit);
     made.bf16 = amx_kernels(pack_bf16, kScaleUnit);
     set_finish_functions(made);
+    set_layer_functions(made.layer);
     return made;
   }();
   return body;

@@ -14,6 +14,7 @@
 #include "cpu/body.hpp"
 #include "cpu/columns.hpp"
 #include "cpu/finish.hpp"
+#include "cpu/layer_rows.hpp"
 #include "nvfp4/e2m1.hpp"
 #include "nvfp4/e4m3.hpp"
 #include "nvfp4/half.hpp"
@@ -160,6 +161,7 @@ const Body& portable_body() {
     made.fp16 = kernels<pack_16_bit<nvfp4::fp16_to_float>, add_plain_block>();
     made.bf16 = kernels<pack_16_bit<nvfp4::bf16_to_float>, add_plain_block>();
     set_finish_functions(made);
+    set_layer_functions(made.layer);
     return made;
   }();
   return body;

@@ -7,6 +7,7 @@
 
 #include "cpu/body.hpp"
 #include "cpu/finish.hpp"
+#include "cpu/layer_rows.hpp"
 #include "cpu/tile_float.hpp"
 #include "cpu/tile_integer.hpp"
 
@@ -83,6 +84,7 @@ Body make_body(Isa isa) {
   body.fp16 = float_kernels<V, limits.float_rows, fp16_to_floats>();
   body.bf16 = float_kernels<V, limits.float_rows, bf16_to_floats>();
   set_finish_functions(body);
+  set_layer_functions(body.layer);
   return body;
 }
 

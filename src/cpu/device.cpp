@@ -10,6 +10,7 @@
 #include "cpu/backend.hpp"
 #include "cpu/calibrate.hpp"
 #include "cpu/choose.hpp"
+#include "cpu/layer_steps.hpp"
 #include "cpu/pages.hpp"
 #include "cpu/pool.hpp"
 #include "cpu/run.hpp"
@@ -57,35 +58,78 @@ class HostBuffer : public backend::Buffer {
   Pages pages_;
 };
 
-// Writes down where each group's rows lie. Rows that follow each other are counted through.
-void lay_out(const HostPlan& plan, const Operands& operands, std::span<GroupBuffers> buffers) {
+// What a group brings to every call.
+GroupBuffers fixed_part(Activations activations, const GroupOperands& own) {
+  GroupBuffers buffers;
+  const backend::GroupFactors factors = backend::factors_of(activations, own);
+  buffers.weights = &static_cast<const HostWeights&>(own.weights->state()).packed;
+  buffers.factor = factors.gate;
+  buffers.factor_up = factors.up;
+  return buffers;
+}
+
+// Where a group's rows lie, `first_row` of them behind the beginning.
+void place(const Problem& problem, const Group& group, const Rows& rows, std::int64_t first_row,
+           GroupBuffers& at) {
+  const std::int64_t stride = backend::c_stride(rows, group);
+  if (problem.activations == Activations::kNvfp4) {
+    at.a_codes = static_cast<const std::uint8_t*>(rows.a) + first_row * group.k / 2;
+    at.a_scales =
+        static_cast<const std::uint8_t*>(rows.a_scales) + first_row * group.k / kBlockElements;
+  } else {
+    at.a16 = static_cast<const std::uint16_t*>(rows.a) + first_row * group.k;
+  }
+  at.c = static_cast<std::byte*>(rows.c) + first_row * stride * bytes_per_element(problem.output);
+  at.c_stride_elements = stride;
+}
+
+// The rows of every group in a call: the problem's, or those that somebody has counted, of which
+// what does not fit the limit is left out.
+class RowCounts {
+ public:
+  RowCounts(const HostPlan& plan, const DeviceCounts& counts, std::uint8_t* workspace)
+      : plan_(plan), workspace_(workspace) {
+    if (counts.counts == nullptr) return;
+    counted_ = reinterpret_cast<std::uint32_t*>(workspace + plan.cpu.count_offset);
+    std::int64_t left = counts.tokens_max > 0 ? counts.tokens_max : plan.tokens_max;
+    for (std::size_t g = 0; g < plan.problem.groups.size(); ++g) {
+      const std::int64_t rows = std::min<std::int64_t>(counts.counts[g], left);
+      counted_[g] = static_cast<std::uint32_t>(rows);
+      left -= rows;
+    }
+  }
+
+  std::int64_t of(std::size_t group) const {
+    return counted_ == nullptr ? plan_.problem.groups[group].m : counted_[group];
+  }
+  Cut cut() const {
+    if (counted_ == nullptr) return plan_.cpu.cut();
+    const std::size_t group_count = plan_.problem.groups.size();
+    auto* storage = reinterpret_cast<GroupCut*>(workspace_ + plan_.cpu.cut_offset);
+    return cut_rows(plan_.cpu, {counted_, group_count}, {storage, group_count});
+  }
+
+ private:
+  const HostPlan& plan_;
+  std::uint8_t* const workspace_;
+  std::uint32_t* counted_ = nullptr;
+};
+
+// Writes down where everything lies, in the call's table. Rows that follow each other are counted
+// through. `fixed`: null, or what fixed_part() says of every group.
+void lay_out(const HostPlan& plan, const Operands& operands, const RowCounts& row_counts,
+             const GroupBuffers* fixed, std::span<GroupBuffers> buffers) {
   const Problem& problem = plan.problem;
-  const bool nvfp4 = problem.activations == Activations::kNvfp4;
+  const bool together = backend::rows_follow(operands);
   std::int64_t first_row = 0;  // among the rows of all groups
   for (std::size_t g = 0; g < buffers.size(); ++g) {
-    const Group& group = problem.groups[g];
-    buffers[g] = {};
-    if (group.m == 0) continue;
+    const std::int64_t row_count = row_counts.of(g);
+    if (row_count == 0) continue;
     const GroupOperands& own = operands.groups[g];
-    const bool together = backend::rows_follow(operands);
+    buffers[g] = fixed == nullptr ? fixed_part(problem.activations, own) : fixed[g];
     const Rows& rows = together ? operands.rows : own.rows;
-    const std::int64_t skipped = together ? first_row : 0;
-    const std::int64_t stride = backend::c_stride(rows, group);
-    const backend::GroupFactors factors = backend::factors_of(problem.activations, own);
-    GroupBuffers& at = buffers[g];
-    if (nvfp4) {
-      at.a_codes = static_cast<const std::uint8_t*>(rows.a) + skipped * group.k / 2;
-      at.a_scales =
-          static_cast<const std::uint8_t*>(rows.a_scales) + skipped * group.k / kBlockElements;
-    } else {
-      at.a16 = static_cast<const std::uint16_t*>(rows.a) + skipped * group.k;
-    }
-    at.weights = &static_cast<const HostWeights&>(own.weights->state()).packed;
-    at.c = static_cast<std::byte*>(rows.c) + skipped * stride * bytes_per_element(problem.output);
-    at.c_stride_elements = stride;
-    at.factor = factors.gate;
-    at.factor_up = factors.up;
-    first_row += group.m;
+    place(problem, problem.groups[g], rows, together ? first_row : 0, buffers[g]);
+    first_row += row_count;
   }
 }
 
@@ -116,6 +160,7 @@ class HostDevice : public backend::Device {
                        {"noise", ceilings.noise}}};
   }
 
+  bool has_threads() const override { return true; }
   bool computes_in_host_memory() const override { return true; }
   std::unique_ptr<backend::Buffer> allocate(std::size_t bytes) const override {
     return std::make_unique<HostBuffer>(bytes);
@@ -123,6 +168,7 @@ class HostDevice : public backend::Device {
 
   std::shared_ptr<backend::Weights> pack(const WeightMatrices& matrices) const override {
     auto weights = std::make_shared<HostWeights>();
+    pool_.check_process();
     const std::lock_guard turn(pool_turn_);
     weights->packed =
         pack_weights(matrices.b, matrices.op == Op::kDual ? &matrices.up : nullptr, pool_);
@@ -137,12 +183,10 @@ class HostDevice : public backend::Device {
   std::size_t activation_alignment(Activations activations) const override {
     return activations == Activations::kNvfp4 ? 1 : 2;
   }
-  bool takes_device_counts() const override { return false; }
-
   std::shared_ptr<backend::Plan> plan(const Problem& problem, std::string_view variant,
-                                      std::int64_t) const override {
+                                      std::int64_t tokens_max) const override {
     auto plan = std::make_shared<HostPlan>();
-    plan->cpu = make_plan(problem, variant_from_name(variant), machine_.thread_count);
+    plan->cpu = make_plan(problem, variant_from_name(variant), machine_.thread_count, tokens_max);
     plan->workspace_bytes = plan->cpu.workspace_bytes;
     return plan;
   }
@@ -158,15 +202,26 @@ class HostDevice : public backend::Device {
                                       const Operands& operands,
                                       const backend::Buffer& workspace) const override;
 
+  std::unique_ptr<backend::LayerSteps> layer_steps(
+      const backend::LayerShape& shape, const backend::LayerMemory& memory) const override {
+    return cpu::layer_steps(shape, memory, {pool_, pool_turn_});
+  }
+
   void run(const std::shared_ptr<const backend::Plan>& plan, const Operands& operands,
            const backend::Buffer& workspace) const override {
-    const auto& host = static_cast<const HostPlan&>(*plan);
+    run(static_cast<const HostPlan&>(*plan), operands, nullptr, workspace);
+  }
+
+  void run(const HostPlan& plan, const Operands& operands, const GroupBuffers* fixed,
+           const backend::Buffer& workspace) const {
     auto* memory = static_cast<std::uint8_t*>(workspace.data());
+    pool_.check_process();
     const std::lock_guard turn(pool_turn_);
-    // A plan is shared by callers, the workspace is not: the call keeps its table of buffers there.
+    // A plan is shared by callers, the workspace is not: the call keeps its tables there.
     const std::span buffers(reinterpret_cast<GroupBuffers*>(memory), operands.groups.size());
-    lay_out(host, operands, buffers);
-    const NanScale nan = cpu::run(host.cpu, buffers, memory, pool_);
+    const RowCounts row_counts(plan, operands.counts, memory);
+    lay_out(plan, operands, row_counts, fixed, buffers);
+    const NanScale nan = cpu::run(plan.cpu, row_counts.cut(), buffers, memory, pool_);
     if (!nan.found) return;
     throw Error(fmt::format("group {}: the scale of row {}, block {} of the activations is NaN",
                             nan.group_index, nan.row, nan.block));
@@ -185,30 +240,40 @@ class HostDevice : public backend::Device {
 // Computes at once when it is queued.
 class HostCall : public backend::Call {
  public:
-  HostCall(const HostDevice& device, std::shared_ptr<const backend::Plan> plan,
-           const Operands& operands, const backend::Buffer& workspace)
+  HostCall(const HostDevice& device, std::shared_ptr<const HostPlan> plan, const Operands& operands,
+           const backend::Buffer& workspace)
       : device_(device),
         plan_(std::move(plan)),
         groups_(operands.groups.begin(), operands.groups.end()),
-        rows_(operands.rows),
-        workspace_(workspace) {}
+        operands_(operands),
+        workspace_(workspace) {
+    operands_.groups = groups_;
+    for (const GroupOperands& own : groups_) {
+      const bool used = own.weights != nullptr;  // not by a group that can have no tokens
+      fixed_.push_back(used ? fixed_part(plan_->problem.activations, own) : GroupBuffers{});
+    }
+  }
 
   void enqueue(const Rows* rows, void*) const override {
-    device_.run(plan_, {.groups = groups_, .rows = rows == nullptr ? rows_ : *rows}, workspace_);
+    Operands operands = operands_;
+    if (rows != nullptr) operands.rows = *rows;
+    device_.run(*plan_, operands, fixed_.data(), workspace_);
   }
 
  private:
   const HostDevice& device_;
-  const std::shared_ptr<const backend::Plan> plan_;
+  const std::shared_ptr<const HostPlan> plan_;
   const std::vector<GroupOperands> groups_;
-  const Rows rows_;
+  Operands operands_;
+  std::vector<GroupBuffers> fixed_;
   const backend::Buffer& workspace_;
 };
 
 std::unique_ptr<backend::Call> HostDevice::bind(std::shared_ptr<const backend::Plan> plan,
                                                 const Operands& operands,
                                                 const backend::Buffer& workspace) const {
-  return std::make_unique<HostCall>(*this, std::move(plan), operands, workspace);
+  return std::make_unique<HostCall>(
+      *this, std::static_pointer_cast<const HostPlan>(std::move(plan)), operands, workspace);
 }
 
 }  // namespace

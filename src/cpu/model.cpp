@@ -15,15 +15,15 @@ constexpr double kDecodeRows = 2;
 
 // A task's cost in rows x panels x superblocks.
 double cost(const CpuPlan& plan, const Task& task) {
-  const GroupPlan& group = plan.groups[static_cast<std::size_t>(task.group_index)];
+  const GroupPlan& group = plan.groups[static_cast<std::size_t>(task.group->group_index)];
   double rows = 0;
-  for (std::int32_t i = 0; i < task.token_tile_count; ++i) {
-    rows += plan.token_tiles[static_cast<std::size_t>(task.first_token_tile + i)].row_count;
+  for (int i = 0; i < task.token_tile_count; ++i) {
+    rows += tile_of(*task.group, task.first_token_tile + i).row_count;
   }
   // Half of the threads decode for the other half: what multiplies does not wait for it.
   const bool split = plan.variant.roles == Roles::kSplit;
   // A decoded panel serves all tiles of a task, a direct tile decodes for itself.
-  const double decodes = group.decode_panels ? 1 : task.token_tile_count;
+  const double decodes = task.group->decode_panels ? 1 : task.token_tile_count;
   return (rows + (split ? 0 : kDecodeRows * decodes)) *
          static_cast<double>(task.panel_count * group.superblock_count);
 }
@@ -42,9 +42,10 @@ Filling filling_of(const CpuPlan& plan) {
     filling.span += makespan(waiting, threads);
     waiting.clear();
   };
-  for (const GroupPlan& group : plan.groups) {
-    for (std::size_t i = 0; i < group.task_count; ++i) {
-      waiting.push_back(cost(plan, plan.tasks[group.first_task + i]));
+  const Cut cut = plan.cut();
+  for (const GroupCut& group : cut.groups) {
+    for (std::int64_t i = 0; i < group.task_count; ++i) {
+      waiting.push_back(cost(plan, task_at(plan, cut, group.first_task + i)));
       filling.cost_sum += waiting.back();
     }
     if (plan.variant.schedule == Schedule::kSequence) run_waiting();

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
+#include <bit>
 
 #include "assert.hpp"
 #include "cpu/run.hpp"
@@ -38,131 +38,118 @@ struct Cuts {
   std::int64_t panels_per_task;
 };
 
-class Planner {
+bool decodes_panels(const CpuPlan& plan, std::int64_t rows) {
+  if (plan.kernels->decoded_tile == nullptr) return false;
+  if (plan.kernels->direct_tile == nullptr) return true;
+  if (plan.variant.decode != Decode::kByRows) return plan.variant.decode == Decode::kPanel;
+  return rows >= panel_rows_min(plan.variant.isa);
+}
+
+// Puts the groups that have rows in order, those of many rows first. An exact order is not needed:
+// groups of as many binary digits of rows stay as they come.
+class OrderByRows {
  public:
-  Planner(const Problem& problem, const Variant& variant, int thread_count)
-      : problem_(problem), cuts_(variant, body(variant.isa).kernels(problem.activations)) {
-    plan_.variant = variant;
-    plan_.body = &body(variant.isa);
-    plan_.kernels = &plan_.body->kernels(problem.activations);
-    plan_.op = problem.op;
-    plan_.output = problem.output;
-    plan_.thread_count = thread_count;
-    plan_.tile_panels =
-        std::min(variant.tile_columns / kPanelColumns, plan_.kernels->tile_panels_max);
+  explicit OrderByRows(std::span<const std::uint32_t> row_counts) {
+    for (const std::uint32_t rows : row_counts) ++first_[bucket(rows) + 1];
+    for (std::size_t i = 1; i < std::size(first_); ++i) first_[i] += first_[i - 1];
+  }
+  std::size_t group_count() const { return first_[kBuckets - 1]; }
+  std::size_t next(std::uint32_t rows) { return first_[bucket(rows)]++; }
+
+ private:
+  static constexpr std::size_t kBuckets = 33;  // no rows is the last
+  static std::size_t bucket(std::uint32_t rows) {
+    return kBuckets - 1 - static_cast<std::size_t>(std::bit_width(rows));
+  }
+  std::size_t first_[kBuckets + 1] = {};
+};
+
+// Tiles of equal height, give or take a row: 17 rows are 9 + 8 rather than 16 + 1.
+GroupCut cut_group(const CpuPlan& plan, std::size_t index, std::int64_t rows) {
+  const GroupPlan& group = plan.groups[index];
+  GroupCut cut{.group_index = static_cast<std::int32_t>(index),
+               .decode_panels = decodes_panels(plan, rows),
+               .row_count = rows,
+               .tile_count = div_ceil(rows, plan.tile_rows)};
+  cut.tasks_per_panel_set = div_ceil(cut.tile_count, plan.tiles_per_task);
+  cut.task_count = cut.tasks_per_panel_set * div_ceil(panel_count(group.n), plan.panels_per_task);
+  const int tile_rows = static_cast<int>(div_ceil(rows, cut.tile_count));
+  cut.tile_bytes = aligned(plan.kernels->activation_bytes(tile_rows, group.superblock_count));
+  return cut;
+}
+
+// The most that any distribution of the tokens can need.
+class Arranger {
+ public:
+  explicit Arranger(CpuPlan& plan) : plan_(plan) {
+    for (const GroupPlan& group : plan.groups) {
+      n_max_ = std::max(n_max_, group.n);
+      superblocks_max_ = std::max(superblocks_max_, group.superblock_count);
+    }
   }
 
-  CpuPlan make() {
-    plan_.groups.resize(problem_.groups.size());
-    plan_.workspace_bytes = aligned(plan_.groups.size() * sizeof(GroupBuffers));
-    for (const std::size_t index : groups_by_rows()) add_group(index);
-    for (std::size_t index = 0; index < problem_.groups.size(); ++index) add_gate(index);
-    add_scratch();
-    return std::move(plan_);
+  void arrange() {
+    const std::size_t group_count = plan_.groups.size();
+    take(group_count * sizeof(GroupBuffers));
+    plan_.count_offset = take(group_count * sizeof(std::uint32_t));
+    plan_.cut_offset = take(group_count * sizeof(GroupCut));
+    plan_.activation_offset = take(activation_bytes());
+    plan_.gate_offset = take(gate_bytes());
+    arrange_scratch();
   }
 
  private:
-  std::vector<std::size_t> groups_by_rows() const {
-    std::vector<std::size_t> order(problem_.groups.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [this](std::size_t a, std::size_t b) {
-      return problem_.groups[a].m > problem_.groups[b].m;
-    });
-    return order;
+  std::size_t take(std::size_t bytes) {
+    const std::size_t offset = plan_.workspace_bytes;
+    plan_.workspace_bytes += aligned(bytes);
+    return offset;
   }
 
-  bool decode_panels(std::int64_t m) const {
-    if (plan_.kernels->decoded_tile == nullptr) return false;
-    if (plan_.kernels->direct_tile == nullptr) return true;
-    if (plan_.variant.decode != Decode::kByRows) return plan_.variant.decode == Decode::kPanel;
-    return m >= panel_rows_min(plan_.variant.isa);
+  // A tile is as high as the highest of its group, and begins at a multiple of kAlignment.
+  std::size_t activation_bytes() const {
+    const std::int64_t tokens = plan_.tokens_max;
+    const std::int64_t groups =
+        std::min<std::int64_t>(tokens, static_cast<std::int64_t>(plan_.groups.size()));
+    const auto tiles = static_cast<std::size_t>(tokens / plan_.tile_rows + groups);
+    const std::size_t row_bytes = plan_.kernels->activation_bytes(1, superblocks_max_);
+    return (static_cast<std::size_t>(tokens) + tiles) * row_bytes + tiles * kAlignment;
   }
 
-  void add_group(std::size_t index) {
-    const Group& group = problem_.groups[index];
-    GroupPlan& planned = plan_.groups[index];
-    planned.n = group.n;
-    planned.superblock_count = superblock_count(group.k);
-    planned.decode_panels = decode_panels(group.m);
-    planned.first_task = plan_.tasks.size();
-    const std::size_t first_token_tile = plan_.token_tiles.size();
-    add_token_tiles(index, planned.superblock_count);
-    add_tasks(index, first_token_tile);
-    planned.task_count = plan_.tasks.size() - planned.first_task;
+  std::size_t gate_bytes() const {
+    if (!plan_.two_pass()) return 0;
+    const std::size_t alignment = plan_.groups.size() * kAlignment;
+    return static_cast<std::size_t>(plan_.tokens_max * n_max_) * sizeof(float) + alignment;
   }
 
-  // Tiles of equal height, give or take a row: 17 rows are 9 + 8 rather than 16 + 1.
-  void add_token_tiles(std::size_t index, std::int64_t superblocks) {
-    const std::int64_t m = problem_.groups[index].m;
-    const std::int64_t count = cuts_.token_tile_count(problem_.groups[index]);
-    for (std::int64_t tile = 0; tile < count; ++tile) {
-      const std::int64_t first = m * tile / count;
-      const int rows = static_cast<int>(m * (tile + 1) / count - first);
-      plan_.token_tiles.push_back({.group_index = static_cast<std::int32_t>(index),
-                                   .row_count = rows,
-                                   .first_row = first,
-                                   .activation_offset = plan_.workspace_bytes});
-      plan_.workspace_bytes += aligned(plan_.kernels->activation_bytes(rows, superblocks));
-    }
-  }
-
-  void add_tasks(std::size_t index, std::size_t first_token_tile) {
-    const std::int64_t tiles =
-        static_cast<std::int64_t>(plan_.token_tiles.size() - first_token_tile);
-    const std::int64_t panels = panel_count(problem_.groups[index].n);
-    for (std::int64_t panel = 0; panel < panels; panel += cuts_.panels_per_task) {
-      for (std::int64_t tile = 0; tile < tiles; tile += cuts_.tiles_per_task) {
-        plan_.tasks.push_back({.group_index = static_cast<std::int32_t>(index),
-                               .first_token_tile = static_cast<std::int32_t>(
-                                   static_cast<std::int64_t>(first_token_tile) + tile),
-                               .token_tile_count = static_cast<std::int32_t>(
-                                   std::min(cuts_.tiles_per_task, tiles - tile)),
-                               .first_panel = panel,
-                               .panel_count = std::min(cuts_.panels_per_task, panels - panel)});
-      }
-    }
-  }
-
-  void add_gate(std::size_t index) {
-    if (!plan_.two_pass()) return;
-    const Group& group = problem_.groups[index];
-    plan_.groups[index].gate_offset = plan_.workspace_bytes;
-    plan_.workspace_bytes += aligned(static_cast<std::size_t>(group.m) *
-                                     static_cast<std::size_t>(group.n) * sizeof(float));
-  }
-
-  void add_scratch() {
-    std::int64_t rows_max = 0;
-    std::int64_t superblocks_max = 0;
-    bool decodes = false;
-    for (const Task& task : plan_.tasks) {
-      std::int64_t rows = 0;
-      for (int i = 0; i < task.token_tile_count; ++i) {
-        rows += plan_.token_tiles[static_cast<std::size_t>(task.first_token_tile + i)].row_count;
-      }
-      const GroupPlan& group = plan_.groups[static_cast<std::size_t>(task.group_index)];
-      rows_max = std::max(rows_max, rows);
-      superblocks_max = std::max(superblocks_max, group.superblock_count);
-      decodes = decodes || group.decode_panels;
-    }
+  void arrange_scratch() {
+    const std::int64_t rows_max =
+        std::min(plan_.tokens_max, plan_.tiles_per_task * plan_.tile_rows);
     plan_.sums_bytes =
         aligned(static_cast<std::size_t>(rows_max + kTileRowsMax) * kSumColumns * sizeof(float));
     plan_.scratch_bytes = plan_.sums_bytes;
-    if (decodes) {
+    if (decodes_panels(plan_, plan_.tokens_max)) {
       const std::int64_t chunk = std::min<std::int64_t>(
-          superblocks_max, plan_.variant.chunk_elements / kSuperblockElements);
+          superblocks_max_, plan_.variant.chunk_elements / kSuperblockElements);
       const int slots = plan_.variant.roles == Roles::kSplit ? kRingSlots : 1;
       plan_.scratch_bytes += aligned(plan_.kernels->decoded_bytes(kTilePanelsMax, chunk)) *
                              static_cast<std::size_t>(slots);
     }
-    plan_.scratch_offset = plan_.workspace_bytes;
-    plan_.workspace_bytes += plan_.scratch_bytes * static_cast<std::size_t>(plan_.thread_count);
+    plan_.scratch_offset = take(plan_.scratch_bytes * static_cast<std::size_t>(plan_.thread_count));
   }
 
-  const Problem& problem_;
-  const Cuts cuts_;
-  CpuPlan plan_;
+  CpuPlan& plan_;
+  std::int64_t n_max_ = 0;
+  std::int64_t superblocks_max_ = 0;
 };
+
+// The last group whose pieces begin at or before `index`.
+template <std::int64_t GroupCut::*kFirst>
+const GroupCut& group_at(const Cut& cut, std::int64_t index) {
+  const auto behind = std::upper_bound(
+      cut.groups.begin(), cut.groups.end(), index,
+      [](std::int64_t value, const GroupCut& group) { return value < group.*kFirst; });
+  return *(behind - 1);
+}
 
 }  // namespace
 
@@ -178,9 +165,92 @@ std::string why_not_size(const Problem& problem, const Variant& variant) {
                      kPieceCountMax);
 }
 
-CpuPlan make_plan(const Problem& problem, const Variant& variant, int thread_count) {
+CpuPlan make_plan(const Problem& problem, const Variant& variant, int thread_count,
+                  std::int64_t tokens_max) {
   THRESHER_ASSERT(supports(variant, problem, thread_count).ok);
-  return Planner(problem, variant, thread_count).make();
+  CpuPlan plan;
+  plan.variant = variant;
+  plan.body = &body(variant.isa);
+  plan.kernels = &plan.body->kernels(problem.activations);
+  plan.op = problem.op;
+  plan.output = problem.output;
+  plan.thread_count = thread_count;
+  plan.tile_panels = std::min(variant.tile_columns / kPanelColumns, plan.kernels->tile_panels_max);
+  const Cuts cuts(variant, *plan.kernels);
+  plan.tile_rows = cuts.tile_rows;
+  plan.tiles_per_task = cuts.tiles_per_task;
+  plan.panels_per_task = cuts.panels_per_task;
+  plan.tokens_max = std::max(tokens_max, token_count(problem));
+  std::vector<std::uint32_t> row_counts;
+  for (const Group& group : problem.groups) {
+    plan.groups.push_back({.n = group.n, .superblock_count = superblock_count(group.k)});
+    row_counts.push_back(static_cast<std::uint32_t>(group.m));
+  }
+  Arranger(plan).arrange();
+  plan.group_cuts.resize(problem.groups.size());
+  const Cut cut = cut_rows(plan, row_counts, plan.group_cuts);
+  plan.group_cuts.resize(cut.groups.size());
+  plan.tile_count = cut.tile_count;
+  plan.task_count = cut.task_count;
+  return plan;
+}
+
+Cut cut_rows(const CpuPlan& plan, std::span<const std::uint32_t> row_counts,
+             std::span<GroupCut> storage) {
+  THRESHER_ASSERT(row_counts.size() == plan.groups.size() && storage.size() >= row_counts.size());
+  OrderByRows order(row_counts);
+  const std::size_t group_count = order.group_count();
+  for (std::size_t index = 0; index < row_counts.size(); ++index) {
+    const std::uint32_t rows = row_counts[index];
+    if (rows > 0) storage[order.next(rows)] = cut_group(plan, index, rows);
+  }
+  Cut cut{.groups = storage.first(group_count)};
+  std::size_t activation_offset = plan.activation_offset;
+  std::size_t gate_offset = plan.gate_offset;
+  for (GroupCut& group : storage.first(group_count)) {
+    group.first_tile = cut.tile_count;
+    group.first_task = cut.task_count;
+    group.activation_offset = activation_offset;
+    group.gate_offset = gate_offset;
+    cut.tile_count += group.tile_count;
+    cut.task_count += group.task_count;
+    activation_offset += group.tile_bytes * static_cast<std::size_t>(group.tile_count);
+    if (!plan.two_pass()) continue;
+    const std::int64_t n = plan.groups[static_cast<std::size_t>(group.group_index)].n;
+    gate_offset += aligned(static_cast<std::size_t>(group.row_count * n) * sizeof(float));
+  }
+  THRESHER_ASSERT(activation_offset <= plan.gate_offset && gate_offset <= plan.scratch_offset);
+  return cut;
+}
+
+TokenTile tile_of(const GroupCut& group, std::int64_t index) {
+  const std::int64_t first = group.row_count * index / group.tile_count;
+  const std::int64_t behind = group.row_count * (index + 1) / group.tile_count;
+  return {.group_index = group.group_index,
+          .row_count = static_cast<std::int32_t>(behind - first),
+          .first_row = first,
+          .activation_offset =
+              group.activation_offset + group.tile_bytes * static_cast<std::size_t>(index)};
+}
+
+TokenTile tile_at(const Cut& cut, std::int64_t index) {
+  const GroupCut& group = group_at<&GroupCut::first_tile>(cut, index);
+  return tile_of(group, index - group.first_tile);
+}
+
+Task task_at(const CpuPlan& plan, const Cut& cut, std::int64_t index) {
+  const GroupCut& group = group_at<&GroupCut::first_task>(cut, index);
+  const std::int64_t in_group = index - group.first_task;
+  const std::int64_t tile = in_group % group.tasks_per_panel_set * plan.tiles_per_task;
+  const std::int64_t panel = in_group / group.tasks_per_panel_set * plan.panels_per_task;
+  const std::int64_t panels =
+      panel_count(plan.groups[static_cast<std::size_t>(group.group_index)].n);
+  return {
+      .group = &group,
+      .first_token_tile = tile,
+      .token_tile_count = static_cast<int>(std::min(plan.tiles_per_task, group.tile_count - tile)),
+      .first_panel = panel,
+      .panel_count = std::min(plan.panels_per_task, panels - panel)};
 }
 
 }  // namespace thresher::cpu

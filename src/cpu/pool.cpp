@@ -2,9 +2,11 @@
 #include "cpu/pool.hpp"
 
 #include <fmt/format.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 
 #include "thresher/error.hpp"
 
@@ -24,9 +26,19 @@ void wait_while_equal(const std::atomic<std::uint32_t>& value, std::uint32_t old
   while (value.load(std::memory_order_acquire) == old) value.wait(old, std::memory_order_acquire);
 }
 
+// How many forks lie between this process and the one that first asked. A counter, because asking
+// the system for the process's number is a system call, and this is asked in every call.
+std::uint32_t count_forks() {
+  static std::atomic<std::uint32_t> fork_count{0};
+  static const int registered =
+      pthread_atfork(nullptr, nullptr, [] { fork_count.fetch_add(1, std::memory_order_relaxed); });
+  static_cast<void>(registered);
+  return fork_count.load(std::memory_order_relaxed);
+}
+
 }  // namespace
 
-Pool::Pool(int thread_count) {
+Pool::Pool(int thread_count) : fork_count_(count_forks()) {
   workers_.reserve(static_cast<std::size_t>(std::max(0, thread_count - 1)));
   try {
     for (int index = 1; index < thread_count; ++index) {
@@ -41,7 +53,22 @@ Pool::Pool(int thread_count) {
 
 Pool::~Pool() { stop(); }
 
+bool Pool::is_of_parent() const { return !workers_.empty() && fork_count_ != count_forks(); }
+
+void Pool::check_process() const {
+  if (!is_of_parent()) return;
+  throw Error(
+      "this engine was made before fork(), and its threads stayed with the parent: make another "
+      "engine in "
+      "this process, or start the process without fork (Python: multiprocessing's \"spawn\")");
+}
+
 void Pool::stop() {
+  if (is_of_parent()) {
+    // There is nobody to join, and no other way to be rid of a std::thread without that.
+    static_cast<void>(new std::vector<std::thread>(std::move(workers_)));
+    return;
+  }
   stop_ = true;
   epoch_.fetch_add(1, std::memory_order_release);
   epoch_.notify_all();
@@ -58,6 +85,7 @@ void Pool::work(int thread_index) {
 }
 
 void Pool::dispatch(Function function, const void* context) {
+  check_process();
   placement_.make_room(workers_);
   function_ = function;
   context_ = context;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pool of threads that is created once. run() makes every thread, the caller among them, execute
 // one function; it allocates nothing. One run() at a time: the engine takes turns.
+//
+// fork() copies no thread but its caller: in the child a pool of the parent has nobody to work. It
+// says so there instead of waiting for ever, and lets itself be destroyed.
 #pragma once
 
 #include <atomic>
@@ -20,9 +23,15 @@ class Pool {
   Pool& operator=(const Pool&) = delete;
   ~Pool();
 
+  // Throws Error in a child of the process that the pool was made in. To be called before waiting
+  // for a turn at the pool: a thread that had its turn at the moment of the fork never gives it
+  // back there.
+  void check_process() const;
+
   int thread_count() const { return static_cast<int>(workers_.size()) + 1; }
 
   // work(thread_index) on every thread; returns when all have returned. `work` must not throw.
+  // Checks the process.
   template <class Work>
   void run(const Work& work) {
     dispatch([](const void* context, int index) { (*static_cast<const Work*>(context))(index); },
@@ -47,7 +56,9 @@ class Pool {
   void dispatch(Function function, const void* context);
   void work(int thread_index);
   void stop();
+  bool is_of_parent() const;
 
+  std::uint32_t fork_count_;  // when it was made
   std::vector<std::thread> workers_;
   Placement placement_;
   Function function_ = nullptr;

@@ -25,19 +25,24 @@ struct PanelSet {
   const std::uint8_t* panels[kTilePanelsMax] = {nullptr, nullptr};
 };
 
+// Tasks that may be computed in any order.
+struct TaskRange {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+
 class Runner {
  public:
-  Runner(const CpuPlan& plan, std::span<const GroupBuffers> buffers, std::uint8_t* workspace)
-      : plan_(plan), kernels_(*plan.kernels), buffers_(buffers), workspace_(workspace) {}
+  Runner(const CpuPlan& plan, const Cut& cut, std::span<const GroupBuffers> buffers,
+         std::uint8_t* workspace)
+      : plan_(plan), cut_(cut), kernels_(*plan.kernels), buffers_(buffers), workspace_(workspace) {}
 
-  std::int64_t pack(std::int64_t tile_index) const;
+  std::int64_t pack(const TokenTile& tile) const;
   void compute(const Task& task, Pass pass, int thread_index) const;
 
   // roles=split: the two halves of a pair of threads walk the same tasks.
-  void decode_tasks(std::span<const Task> tasks, int pair, int pair_count, Pass pass,
-                    Ring& ring) const;
-  void multiply_tasks(std::span<const Task> tasks, int pair, int pair_count, Pass pass,
-                      Ring& ring) const;
+  void decode_tasks(TaskRange tasks, int pair, int pair_count, Pass pass, Ring& ring) const;
+  void multiply_tasks(TaskRange tasks, int pair, int pair_count, Pass pass, Ring& ring) const;
 
  private:
   template <class Work>
@@ -46,10 +51,10 @@ class Runner {
   void for_each_chunk(const Task& task, const Work& work) const;
 
   const GroupPlan& group(const Task& task) const {
-    return plan_.groups[static_cast<std::size_t>(task.group_index)];
+    return plan_.groups[static_cast<std::size_t>(task.group->group_index)];
   }
-  const TokenTile& token_tile(const Task& task, int index) const {
-    return plan_.token_tiles[static_cast<std::size_t>(task.first_token_tile + index)];
+  static TokenTile token_tile(const Task& task, int index) {
+    return tile_of(*task.group, task.first_token_tile + index);
   }
   std::uint8_t* scratch(int thread_index) const {
     return workspace_ + plan_.scratch_offset +
@@ -70,13 +75,13 @@ class Runner {
   void finish(const PanelSet& set, Pass pass, const TokenTile& tile, const float* sums) const;
 
   const CpuPlan& plan_;
+  const Cut& cut_;
   const Kernels& kernels_;
   std::span<const GroupBuffers> buffers_;
   std::uint8_t* workspace_;
 };
 
-std::int64_t Runner::pack(std::int64_t tile_index) const {
-  const TokenTile& tile = plan_.token_tiles[static_cast<std::size_t>(tile_index)];
+std::int64_t Runner::pack(const TokenTile& tile) const {
   const GroupBuffers& buffers = buffers_[static_cast<std::size_t>(tile.group_index)];
   const std::int64_t k = buffers.weights->k_elements;
   ActivationRows rows{.row_count = tile.row_count, .k_elements = k};
@@ -91,7 +96,7 @@ std::int64_t Runner::pack(std::int64_t tile_index) const {
 
 template <class Work>
 void Runner::for_each_panel_set(const Task& task, Pass pass, const Work& work) const {
-  const GroupBuffers& buffers = buffers_[static_cast<std::size_t>(task.group_index)];
+  const GroupBuffers& buffers = buffers_[static_cast<std::size_t>(task.group->group_index)];
   const int step = plan_.panel_set_size();
   for (std::int64_t offset = 0; offset < task.panel_count; offset += step) {
     PanelSet set{.task = &task, .first_panel = task.first_panel + offset};
@@ -122,7 +127,7 @@ void Runner::for_each_chunk(const Task& task, const Work& work) const {
 
 void Runner::compute(const Task& task, Pass pass, int thread_index) const {
   for_each_panel_set(task, pass, [&](const PanelSet& set) {
-    if (!group(task).decode_panels) return direct_panels(set, pass, sums(thread_index));
+    if (!task.group->decode_panels) return direct_panels(set, pass, sums(thread_index));
     for_each_chunk(task, [&](std::int64_t first, std::int64_t count) {
       decode_chunk(set, first, count, decoded(thread_index, 0));
       multiply_chunk(set, pass, first, count, decoded(thread_index, 0), sums(thread_index));
@@ -133,7 +138,7 @@ void Runner::compute(const Task& task, Pass pass, int thread_index) const {
 void Runner::direct_panels(const PanelSet& set, Pass pass, float* sums) const {
   const int step = std::min(plan_.tile_panels, set.weight_panel_count);
   for (int index = 0; index < set.task->token_tile_count; ++index) {
-    const TokenTile& tile = token_tile(*set.task, index);
+    const TokenTile tile = token_tile(*set.task, index);
     TileArgs args{.activations = workspace_ + tile.activation_offset,
                   .row_count = tile.row_count,
                   .superblock_count = group(*set.task).superblock_count};
@@ -165,7 +170,7 @@ void Runner::multiply_chunk(const PanelSet& set, Pass pass, std::int64_t first, 
   const int step = std::min(plan_.tile_panels, set.weight_panel_count);
   const bool last = first + count == group(*set.task).superblock_count;
   for (int index = 0; index < set.task->token_tile_count; ++index) {
-    const TokenTile& tile = token_tile(*set.task, index);
+    const TokenTile tile = token_tile(*set.task, index);
     TileArgs args{.activations = workspace_ + tile.activation_offset +
                                  kernels_.activation_bytes(tile.row_count, first),
                   .row_count = tile.row_count,
@@ -185,7 +190,7 @@ void Runner::multiply_chunk(const PanelSet& set, Pass pass, std::int64_t first, 
 void Runner::finish(const PanelSet& set, Pass pass, const TokenTile& tile,
                     const float* sums) const {
   const GroupPlan& planned = group(*set.task);
-  const GroupBuffers& buffers = buffers_[static_cast<std::size_t>(set.task->group_index)];
+  const GroupBuffers& buffers = buffers_[static_cast<std::size_t>(set.task->group->group_index)];
   const std::int64_t column = set.first_panel * kPanelColumns;
   const std::int64_t columns =
       std::min<std::int64_t>(std::int64_t{set.panel_count} * kPanelColumns, planned.n - column);
@@ -195,7 +200,7 @@ void Runner::finish(const PanelSet& set, Pass pass, const TokenTile& tile,
                   .factor = in_units(buffers.factor, kernels_.unit),
                   .factor_up = in_units(buffers.factor_up, kernels_.unit),
                   .streaming = plan_.variant.store == Store::kStreaming};
-  float* gate = reinterpret_cast<float*>(workspace_ + planned.gate_offset) +
+  float* gate = reinterpret_cast<float*>(workspace_ + set.task->group->gate_offset) +
                 tile.first_row * planned.n + column;
   if (pass == Pass::kGate) {
     args.c = gate;
@@ -215,12 +220,11 @@ void Runner::finish(const PanelSet& set, Pass pass, const TokenTile& tile,
   plan_.body->finish_gemm[output](args);
 }
 
-void Runner::decode_tasks(std::span<const Task> tasks, int pair, int pair_count, Pass pass,
-                          Ring& ring) const {
-  for (std::size_t i = static_cast<std::size_t>(pair); i < tasks.size();
-       i += static_cast<std::size_t>(pair_count)) {
-    for_each_panel_set(tasks[i], pass, [&](const PanelSet& set) {
-      for_each_chunk(tasks[i], [&](std::int64_t first, std::int64_t count) {
+void Runner::decode_tasks(TaskRange tasks, int pair, int pair_count, Pass pass, Ring& ring) const {
+  for (std::int64_t i = pair; i < tasks.count; i += pair_count) {
+    const Task task = task_at(plan_, cut_, tasks.first + i);
+    for_each_panel_set(task, pass, [&](const PanelSet& set) {
+      for_each_chunk(task, [&](std::int64_t first, std::int64_t count) {
         decode_chunk(set, first, count, decoded(2 * pair, ring.wait_for_free_slot()));
         ring.publish();
       });
@@ -228,12 +232,12 @@ void Runner::decode_tasks(std::span<const Task> tasks, int pair, int pair_count,
   }
 }
 
-void Runner::multiply_tasks(std::span<const Task> tasks, int pair, int pair_count, Pass pass,
+void Runner::multiply_tasks(TaskRange tasks, int pair, int pair_count, Pass pass,
                             Ring& ring) const {
-  for (std::size_t i = static_cast<std::size_t>(pair); i < tasks.size();
-       i += static_cast<std::size_t>(pair_count)) {
-    for_each_panel_set(tasks[i], pass, [&](const PanelSet& set) {
-      for_each_chunk(tasks[i], [&](std::int64_t first, std::int64_t count) {
+  for (std::int64_t i = pair; i < tasks.count; i += pair_count) {
+    const Task task = task_at(plan_, cut_, tasks.first + i);
+    for_each_panel_set(task, pass, [&](const PanelSet& set) {
+      for_each_chunk(task, [&](std::int64_t first, std::int64_t count) {
         const std::uint8_t* chunk = decoded(2 * pair, ring.wait_for_full_slot());
         multiply_chunk(set, pass, first, count, chunk, sums(2 * pair + 1));
         ring.release();
@@ -243,7 +247,7 @@ void Runner::multiply_tasks(std::span<const Task> tasks, int pair, int pair_coun
 }
 
 // Threads 2p and 2p + 1 are pair p; a thread left over has nothing to do.
-void run_pairs(const Runner& runner, std::span<const Task> tasks, Pass pass, Pool& pool) {
+void run_pairs(const Runner& runner, TaskRange tasks, Pass pass, Pool& pool) {
   constexpr int kPairsMax = 256;
   const int pair_count = std::min(pool.thread_count() / 2, kPairsMax);
   Ring rings[kPairsMax];
@@ -258,14 +262,13 @@ void run_pairs(const Runner& runner, std::span<const Task> tasks, Pass pass, Poo
   });
 }
 
-void run_tasks(const CpuPlan& plan, const Runner& runner, std::span<const Task> tasks, Pool& pool) {
+void run_tasks(const CpuPlan& plan, const Cut& cut, const Runner& runner, TaskRange tasks,
+               Pool& pool) {
   const auto run_pass = [&](Pass pass) {
-    if (tasks.empty()) return;
     if (plan.variant.roles == Roles::kSplit) return run_pairs(runner, tasks, pass, pool);
-    pool.for_each(static_cast<std::int64_t>(tasks.size()),
-                  [&](std::int64_t index, int thread_index) {
-                    runner.compute(tasks[static_cast<std::size_t>(index)], pass, thread_index);
-                  });
+    pool.for_each(tasks.count, [&](std::int64_t index, int thread_index) {
+      runner.compute(task_at(plan, cut, tasks.first + index), pass, thread_index);
+    });
   };
   if (!plan.two_pass()) return run_pass(Pass::kOnly);
   run_pass(Pass::kGate);
@@ -277,10 +280,10 @@ void run_tasks(const CpuPlan& plan, const Runner& runner, std::span<const Task> 
 constexpr std::int64_t kTileStride = std::int64_t{1} << 32;
 constexpr std::int64_t kNowhere = std::numeric_limits<std::int64_t>::max();
 
-std::int64_t pack_activations(const CpuPlan& plan, const Runner& runner, Pool& pool) {
+std::int64_t pack_activations(const Cut& cut, const Runner& runner, Pool& pool) {
   std::atomic<std::int64_t> first_nan{kNowhere};
-  pool.for_each(static_cast<std::int64_t>(plan.token_tiles.size()), [&](std::int64_t index, int) {
-    const std::int64_t position = runner.pack(index);
+  pool.for_each(cut.tile_count, [&](std::int64_t index, int) {
+    const std::int64_t position = runner.pack(tile_at(cut, index));
     if (position == kNoNan) return;
     const std::int64_t found = index * kTileStride + position;
     std::int64_t known = first_nan.load();
@@ -292,14 +295,14 @@ std::int64_t pack_activations(const CpuPlan& plan, const Runner& runner, Pool& p
 
 }  // namespace
 
-NanScale run(const CpuPlan& plan, std::span<const GroupBuffers> buffers, std::uint8_t* workspace,
-             Pool& pool) {
+NanScale run(const CpuPlan& plan, const Cut& cut, std::span<const GroupBuffers> buffers,
+             std::uint8_t* workspace, Pool& pool) {
   THRESHER_ASSERT(pool.thread_count() == plan.thread_count);
   THRESHER_ASSERT(buffers.size() == plan.groups.size());
-  if (plan.tasks.empty()) return {};
-  const Runner runner(plan, buffers, workspace);
-  if (const std::int64_t nan = pack_activations(plan, runner, pool); nan != kNowhere) {
-    const TokenTile& tile = plan.token_tiles[static_cast<std::size_t>(nan / kTileStride)];
+  if (cut.task_count == 0) return {};
+  const Runner runner(plan, cut, buffers, workspace);
+  if (const std::int64_t nan = pack_activations(cut, runner, pool); nan != kNowhere) {
+    const TokenTile tile = tile_at(cut, nan / kTileStride);
     const std::int64_t blocks =
         buffers[static_cast<std::size_t>(tile.group_index)].weights->k_elements / kBlockElements;
     return {.found = true,
@@ -307,12 +310,11 @@ NanScale run(const CpuPlan& plan, std::span<const GroupBuffers> buffers, std::ui
             .row = tile.first_row + nan % kTileStride / blocks,
             .block = nan % kTileStride % blocks};
   }
-  const std::span<const Task> tasks(plan.tasks);
   if (plan.variant.schedule == Schedule::kTogether) {
-    run_tasks(plan, runner, tasks, pool);
+    run_tasks(plan, cut, runner, {.first = 0, .count = cut.task_count}, pool);
   } else {
-    for (const GroupPlan& group : plan.groups) {
-      run_tasks(plan, runner, tasks.subspan(group.first_task, group.task_count), pool);
+    for (const GroupCut& group : cut.groups) {
+      run_tasks(plan, cut, runner, {.first = group.first_task, .count = group.task_count}, pool);
     }
   }
   return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks a plan: pack the activations of all groups, then compute the tiles of all groups.
+// Walks a cut of a plan: pack the activations of all groups, then compute the tiles of all groups.
 #pragma once
 
 #include <span>
@@ -32,7 +32,7 @@ struct NanScale {
 // Allocates nothing. `buffers` has one entry per group, and may be the table at the start of
 // `workspace`, which is plan.workspace_bytes long and 64-byte aligned. When a NaN scale is found
 // nothing is written to any C.
-NanScale run(const CpuPlan& plan, std::span<const GroupBuffers> buffers, std::uint8_t* workspace,
-             Pool& pool);
+NanScale run(const CpuPlan& plan, const Cut& cut, std::span<const GroupBuffers> buffers,
+             std::uint8_t* workspace, Pool& pool);
 
 }  // namespace thresher::cpu

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "emulated/device_call.hpp"
+#include "emulated/layer_steps.hpp"
 #include "emulated/named_kernels.hpp"
 #include "gpu/sm90/backend.hpp"
 #include "gpu/sm90/operands.hpp"
@@ -163,7 +164,6 @@ class EmulatedDevice : public backend::Device {
   std::size_t activation_alignment(Activations activations) const override {
     return gpu::sm90::activation_alignment(activations);
   }
-  bool takes_device_counts() const override { return true; }
 
   std::shared_ptr<backend::Plan> plan(const Problem& problem, std::string_view variant,
                                       std::int64_t tokens_max) const override {
@@ -180,6 +180,11 @@ class EmulatedDevice : public backend::Device {
                                       const backend::Buffer&) const override {
     return std::make_unique<EmulatedCall>(
         std::static_pointer_cast<const EmulatedPlan>(std::move(plan)), operands, seed_);
+  }
+
+  std::unique_ptr<backend::LayerSteps> layer_steps(
+      const backend::LayerShape& shape, const backend::LayerMemory& memory) const override {
+    return emulated::layer_steps(shape, memory, machine_.limits, seed_);
   }
 
  private:

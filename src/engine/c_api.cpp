@@ -5,26 +5,16 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <new>
 #include <string>
 #include <vector>
 
+#include "engine/c_handles.hpp"
 #include "gemm/extent_faults.hpp"
 #include "nvfp4/check.hpp"
 #include "thresher/engine.hpp"
 #include "thresher/thresher.h"
 
 // NOLINTBEGIN(readability-identifier-naming): C's names for C's handles.
-struct thresher_engine {
-  thresher::Engine engine;
-  std::string description;
-  std::vector<std::string> variants;
-};
-
-struct thresher_weights {
-  thresher::Weights weights;
-};
-
 struct thresher_plan {
   thresher::Plan plan;
 };
@@ -51,70 +41,20 @@ namespace {
 constexpr std::size_t kMessageBytesMax = 1024;
 thread_local char last_error[kMessageBytesMax] = "";
 
+}  // namespace
+
+namespace c_twin {
+
 thresher_status fail(thresher_status status, const char* message) noexcept {
   std::snprintf(last_error, sizeof last_error, "%s", message);
   return status;
 }
 
-template <class Call>
-thresher_status guarded(const Call& call) noexcept {
-  try {
-    call();
-    return THRESHER_OK;
-  } catch (const NoMemory& error) {
-    return fail(THRESHER_OUT_OF_MEMORY, error.what());
-  } catch (const Error& error) {
-    return fail(THRESHER_INVALID, error.what());
-  } catch (const std::bad_alloc&) {
-    return fail(THRESHER_OUT_OF_MEMORY, "out of memory");
-  } catch (const std::exception& error) {
-    return fail(THRESHER_INTERNAL, error.what());
-  } catch (...) {
-    return fail(THRESHER_INTERNAL, "an exception of unknown type");
-  }
-}
+}  // namespace c_twin
 
-// What `call` returns, or a value-initialised one when it fails.
-template <class Call>
-auto value_or_zero(const Call& call) noexcept {
-  decltype(call()) value{};
-  guarded([&] { value = call(); });
-  return value;
-}
+namespace {
 
-template <class Type>
-Type& need(Type* pointer, const char* name) {
-  if (pointer == nullptr) throw Error(fmt::format("{} is null", name));
-  return *pointer;
-}
-
-// `make` returns the handle by value; `name` is what the caller calls `out`.
-template <class Handle, class Make>
-thresher_status create(Handle** out, const char* name, const Make& make) {
-  return guarded([&] {
-    need(out, name) = nullptr;
-    *out = new Handle(make());
-  });
-}
-
-template <class Value>
-const Value& at(const std::vector<Value>& values, std::int64_t index) {
-  const auto count = static_cast<std::int64_t>(values.size());
-  if (index >= 0 && index < count) return values[static_cast<std::size_t>(index)];
-  throw Error(fmt::format("index = {} is not in 0..{}", index, count - 1));
-}
-
-template <class Enum>
-Enum enum_of(std::int32_t value, Enum last, const char* name) {
-  if (value < 0 || value > static_cast<std::int32_t>(last)) {
-    throw Error(fmt::format("{} = {} is not in 0..{}", name, value, static_cast<int>(last)));
-  }
-  return static_cast<Enum>(value);
-}
-
-Nvfp4View view_of(const thresher_nvfp4_view& view) {
-  return {view.codes, view.scales, view.rows, view.k_elements, view.global_scale};
-}
+using namespace c_twin;
 
 Problem problem_of(const thresher_problem& problem) {
   Problem converted{
@@ -201,10 +141,16 @@ thresher_status quantize_to(const Stored* values, std::int32_t use_global_scale,
     nvfp4::check_matrix_extents("quantize", rows, out->k_elements);
     if (rows > 0) need(values, "values");
     const auto count = static_cast<std::size_t>(rows * out->k_elements);
-    const QuantizeOptions options{.global_scale = use_global_scale != 0};
+    const bool given = use_global_scale == THRESHER_GLOBAL_SCALE_GIVEN;
+    if (given && out->global_scale == 0) throw Error("out.global_scale is 0, and was to be given");
+    const QuantizeOptions options{.global_scale = use_global_scale != 0,
+                                  .given_global_scale = given ? out->global_scale : 0};
+    if (rows > 0) need(out->codes, "out.codes");
+    if (rows > 0) need(out->scales, "out.scales");
     // Fp16 and Bf16 are their bits and nothing more.
     const std::span<const Value> span(reinterpret_cast<const Value*>(values), count);
-    write(quantize(span, rows, out->k_elements, options), *out);
+    out->global_scale =
+        quantize(span, {out->codes, out->scales, rows, out->k_elements}, options).global_scale;
   });
 }
 
@@ -284,6 +230,10 @@ const char* thresher_engine_device(const thresher_engine* engine) {
 
 const char* thresher_engine_description(const thresher_engine* engine) {
   return value_or_zero([&] { return need(engine, "engine").description.c_str(); });
+}
+
+const char* thresher_engine_plan_note(const thresher_engine* engine) {
+  return value_or_zero([&] { return need(engine, "engine").engine.plan_note().c_str(); });
 }
 
 int32_t thresher_thread_count(const thresher_engine* engine) {

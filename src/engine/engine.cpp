@@ -230,10 +230,6 @@ Plan Engine::plan(const Problem& problem, std::string_view variant, std::int64_t
   const backend::Device& device = state();
   thresher::check(problem);
   if (tokens_max < 0) throw Error(fmt::format("tokens_max = {} is negative", tokens_max));
-  if (tokens_max > 0 && !device.takes_device_counts()) {
-    throw Error(fmt::format("tokens_max = {}: device '{}' plans with the m of every group",
-                            tokens_max, device.name()));
-  }
   const std::int64_t tokens = std::max(tokens_max, token_count(problem));
   const std::string chosen =
       variant.empty() ? choose(problem, tokens) : device.row().turned(variant, {});

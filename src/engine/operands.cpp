@@ -103,14 +103,8 @@ void check_factors(std::size_t index, const Problem& problem, const GroupOperand
   }
 }
 
-void check_counts(const backend::Device& device, const backend::Plan& plan,
-                  const DeviceCounts& counts) {
+void check_counts(const backend::Plan& plan, const DeviceCounts& counts) {
   if (counts.counts == nullptr) return;
-  if (!device.takes_device_counts()) {
-    throw Error(
-        fmt::format("device '{}' takes no counts in device memory: plan with the m of every group",
-                    device.name()));
-  }
   if (counts.tokens_max < 0 || counts.tokens_max > plan.tokens_max) {
     throw Error(
         fmt::format("tokens_max = {} is not between 0 and the {} that the plan was made for",
@@ -210,7 +204,7 @@ void check_operands(const backend::Device& device, const backend::Plan& plan,
     throw Error(fmt::format("{} groups of operands for a plan with {} groups",
                             operands.groups.size(), problem.groups.size()));
   }
-  check_counts(device, plan, operands.counts);
+  check_counts(plan, operands.counts);
   const bool together = rows_follow(operands);
   if (together) {
     check_alike(problem);

@@ -3,13 +3,18 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <memory>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "cpu/ring.hpp"
+#include "thresher/error.hpp"
 
 namespace thresher::cpu {
 namespace {
@@ -76,6 +81,53 @@ TEST(Pool, MoreThreadsThanCoresGoAnywhere) {
     sched_getaffinity(0, sizeof mine, &mine);
     EXPECT_TRUE(CPU_EQUAL(&mine, &allowed));
   });
+}
+
+// What a child of fork() finds: 0 if a pool of its parent says what is the matter, and can be
+// destroyed, and a pool of its own works. A pool that waits for its threads for ever ends by the
+// alarm.
+int try_pools_in_child(std::unique_ptr<Pool> of_parent) {
+  alarm(20);
+  try {
+    of_parent->run([](int) {});
+    return 1;
+  } catch (const Error& error) {
+    if (std::string(error.what()).find("before fork()") == std::string::npos) return 2;
+  }
+  of_parent.reset();
+  Pool own(2);
+  std::atomic<int> calls{0};
+  own.run([&](int) { ++calls; });
+  return calls == 2 ? 0 : 3;
+}
+
+TEST(Pool, SaysThatAForkLeftItsThreadsBehind) {
+#ifdef THRESHER_SANITIZES_THREAD
+  GTEST_SKIP() << "the thread sanitizer does not let a child with threads of its own live";
+#endif
+  auto pool = std::make_unique<Pool>(2);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) _exit(try_pools_in_child(std::move(pool)));
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_NO_THROW(pool->run([](int) {}));  // the parent's is as good as ever
+}
+
+TEST(Pool, OfOneThreadSurvivesAFork) {
+  Pool pool(1);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    int calls = 0;
+    pool.run([&](int) { ++calls; });
+    _exit(calls - 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(Ring, HandsOverInOrder) {

@@ -279,8 +279,8 @@ TEST_F(CApiErrors, WhatCppRefuses) {
   expect(thresher_plan_create(engine(), &problem_, "cpu_portable:roles=split", 0, &plan),
          "variant 'cpu_portable:roles=split' cannot run problem 'spoilt': "
          "roles=split needs decode=panel");
-  expect(thresher_plan_create(engine(), &problem_, nullptr, 5, &plan),
-         "tokens_max = 5: device 'cpu' plans with the m of every group");
+  expect(thresher_plan_create(engine(), &problem_, nullptr, -5, &plan),
+         "tokens_max = -5 is negative");
   memory_.scales[4 * 2 + 1] = 0x7f;
   thresher_weights* weights = nullptr;
   expect(thresher_pack(engine(), &matrices_, &weights),
@@ -301,8 +301,10 @@ TEST_F(CApiErrors, OperandsThatDoNotFit) {
   own_.weights = weights_;
   const std::uint32_t counts[] = {2};
   operands_.device_counts = counts;
-  expect_no_call("device 'cpu' takes no counts in device memory: plan with the m of every group");
+  operands_.tokens_max = 77;
+  expect_no_call("tokens_max = 77 is not between 0 and the 2 that the plan was made for");
   operands_.device_counts = nullptr;
+  operands_.tokens_max = 0;
   operands_.rows.c = memory_.codes.data();
   expect(thresher_check(engine(), plan_, &operands_), "c overlaps a");
 }

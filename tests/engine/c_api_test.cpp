@@ -177,7 +177,6 @@ TEST_P(CApiTest, QueuesCalls) {
 }
 
 TEST_P(CApiTest, TakesCountsFromTheDevice) {
-  if (is_cpu()) GTEST_SKIP() << "the CPU plans with the m of every group";
   Scene scene(engine(), make_problem({5, 0, 3}, 33, 144));
   Twin twin_of(twin(), scene.problem());
   twin_of.take(scene);

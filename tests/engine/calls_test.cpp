@@ -166,7 +166,6 @@ TEST_P(CallsTest, GroupsMayShareInputs) {
 
 // A plan for a limit of tokens and no m of any group serves every distribution of them.
 TEST_P(CallsTest, CountsMayStandInDeviceMemory) {
-  if (is_cpu()) GTEST_SKIP() << "the CPU plans with the m of every group";
   constexpr std::int64_t kTokensMax = 24;
   const Plan plan = engine().plan(make_problem({0, 0, 0}, 40, 80), {}, kTokensMax);
   EXPECT_EQ(plan.tokens_max(), kTokensMax);
@@ -193,7 +192,6 @@ TEST_P(CallsTest, CountsMayStandInDeviceMemory) {
 
 // What does not fit the limit is not computed, and nothing else is touched.
 TEST_P(CallsTest, CountsBeyondTheLimitAreCut) {
-  if (is_cpu()) GTEST_SKIP() << "the CPU plans with the m of every group";
   Scene scene(engine(), make_problem({3, 0, 5}, 40, 80));
   scene.run(engine());
   const std::vector<std::uint8_t> all = scene.output_bytes();
@@ -213,7 +211,6 @@ TEST_P(CallsTest, CountsBeyondTheLimitAreCut) {
 
 // Counts are read when a call is queued, and not when it is bound.
 TEST_P(CallsTest, CountsMayChangeBetweenCalls) {
-  if (is_cpu()) GTEST_SKIP() << "the CPU plans with the m of every group";
   Scene scene(engine(), make_problem({3, 0, 5}, 40, 80));
   const Plan plan = engine().plan(make_problem({0, 0, 0}, 40, 80), {}, 8);
   const Workspace workspace = engine().workspace(plan);

@@ -50,6 +50,11 @@ Backend variants_row() {
               [](const Problem& problem, std::int64_t tokens_max, const Machine& machine) {
                 return name(choose(problem, tokens_max, machine.limits));
               },
+          // Cut by how much work all tokens make together, k is summed in other parts.
+          .batch_invariant =
+              [](std::string_view variant) {
+                return turned(variant, {{"schedule", "tiles"}, {"split_k", "1"}});
+              },
           .baseline = [] { return name(plain_variant()); },
           .knobs = knob_texts,
           .knobs_of = values_of,

@@ -13,6 +13,7 @@
 #include "gpu/runtime/memory.hpp"
 #include "gpu/sm90/calibrate.hpp"
 #include "gpu/sm90/entry_source.hpp"
+#include "gpu/sm90/layer_steps.hpp"
 #include "gpu/sm90/operands.hpp"
 #include "gpu/sm90/plan_extents.hpp"
 #include "gpu/sm90/variant.hpp"
@@ -327,7 +328,6 @@ class Sm90Device : public GpuDevice {
   std::size_t activation_alignment(Activations activations) const override {
     return sm90::activation_alignment(activations);
   }
-  bool takes_device_counts() const override { return true; }
 
   std::shared_ptr<backend::Plan> plan(const Problem& problem, std::string_view variant,
                                       std::int64_t tokens_max) const override {
@@ -349,6 +349,11 @@ class Sm90Device : public GpuDevice {
     return std::make_unique<GpuCall>(gpu().device, recorder_, pool_,
                                      std::static_pointer_cast<const GpuPlan>(std::move(plan)),
                                      operands, static_cast<std::uint8_t*>(workspace.data()));
+  }
+
+  std::unique_ptr<backend::LayerSteps> layer_steps(
+      const backend::LayerShape& shape, const backend::LayerMemory& memory) const override {
+    return sm90::layer_steps(gpu(), machine_.limits, shape, memory);
   }
 
  private:

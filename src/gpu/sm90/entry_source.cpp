@@ -78,4 +78,16 @@ std::string entry_source(const GemmLaunch& launch) {
                     .blocks_per_sm = launch.config.blocks_per_sm});
 }
 
+std::string entry_source(const LayerConfig& config) {
+  return source_of(
+      {.header = "layer.cuh",
+       .function = "layer_kernel",
+       .args = "LayerArgs",
+       .config = fmt::format("LayerConfig{{.step = {}, .activations = {}, .type = {}}}",
+                             enumerator("LayerStep", config.step),
+                             enumerator("ActivationType", config.activations),
+                             enumerator("OutputType", config.type)),
+       .thread_count = kLayerThreads});
+}
+
 }  // namespace thresher::gpu::sm90

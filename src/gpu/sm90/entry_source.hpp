@@ -6,13 +6,16 @@
 #include <string>
 
 #include "gpu/sm90/gemm_plan.hpp"
+#include "gpu/sm90/kernels/layer_args.hpp"
 
 namespace thresher::gpu::sm90 {
 
-// The name of the kernel in every such source; it takes one ImageArgs or GemmArgs.
+// The name of the kernel in every such source; it takes one ImageArgs, GemmArgs or
+// LayerArgs.
 inline constexpr const char* kEntryName = "entry";
 
 std::string entry_source(const ImageLaunch& launch);
 std::string entry_source(const GemmLaunch& launch);
+std::string entry_source(const LayerConfig& config);
 
 }  // namespace thresher::gpu::sm90

@@ -1,0 +1,490 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators of PyTorch: torch.ops.thresher.gemm, dual, moe and quantize, on CPU and CUDA tensors.
+
+    import torch, thresher.torch as tt
+    w = tt.GroupedWeights([tt.quantize_weight(weight)], device="cuda", activations=torch.bfloat16)
+    y = torch.ops.thresher.gemm(x, w.id)                      # x [T, k] -> [T, n]
+
+Operators are opaque to torch.compile and have fake kernels, so that nothing breaks a graph. On CUDA they are queued on
+torch's current stream, wait for nothing, and may be captured in a CUDA graph once they have run outside of one: the
+first call of a size plans it, and on a GPU compiles kernels. What a graph was captured from must live as long as it.
+
+    layer = tt.Moe(checkpoint.moe(tt.engine("cuda"), checkpoint.layers[0], x="bf16"), "cuda")
+    y = torch.ops.thresher.moe(x, ids, weights, layer.id)     # x [T, hidden], ids and weights [T, top_k]
+
+Calls of one GroupedWeights or Moe take turns. Where they are queued on another stream than the last time, that stream
+waits for the other one; inside a capture the caller orders them.
+"""
+from __future__ import annotations
+
+import functools
+import itertools
+import threading
+import weakref
+from ctypes import byref, c_void_p
+from typing import Any, Sequence
+
+import torch
+
+from . import _c
+from ._c import Error, lib
+from .engine import Engine, Handle, Plan, Weights, Workspace, _one_each
+from .moe import MoeLayer
+from .nvfp4 import _GIVEN, Matrix
+
+_ACTIVATIONS = {torch.bfloat16: "bf16", torch.float16: "fp16", torch.uint8: "nvfp4"}
+_OUTPUTS = {torch.bfloat16: "bf16", torch.float16: "fp16", torch.float32: "fp32"}
+_SMALLEST_BUCKET = 16
+
+_engines: dict[torch.device, Engine] = {}
+_engines_turn = threading.Lock()
+
+
+def engine(device: torch.device | str) -> Engine:
+    """The engine that tensors of a device are computed by: one per device and process."""
+    device = _with_index(torch.device(device))
+    found = _engines.get(device)
+    if found is None:
+        with _engines_turn:
+            found = _engines.get(device) or _engines.setdefault(device, _open(device))
+    return found
+
+
+def _with_index(device: torch.device) -> torch.device:
+    if device.type == "cuda" and device.index is None:
+        return torch.device("cuda", torch.cuda.current_device())
+    return device
+
+
+def _open(device: torch.device) -> Engine:
+    if device.type == "cpu":
+        return Engine("cpu", threads=torch.get_num_threads())
+    if device.type != "cuda":
+        raise Error(f"there is no engine for {device}: tensors are on cpu or cuda")
+    torch.cuda.init()
+    return Engine(f"gpu:{device.index}")
+
+
+def matrix_of(codes: torch.Tensor, scales: torch.Tensor, global_scale: float = 1.0) -> Matrix:
+    """A checkpoint's tensors (uint8 codes, float8_e4m3fn or uint8 scales) as a matrix to pack."""
+    return Matrix(_bytes_of(codes), _bytes_of(scales), float(global_scale))
+
+
+def _bytes_of(tensor: torch.Tensor) -> Any:
+    return tensor.detach().cpu().contiguous().view(torch.uint8).numpy()
+
+
+def quantize_weight(weight: torch.Tensor) -> Matrix:
+    """A float32, float16 or bfloat16 weight [n, k] as makers of checkpoints round it."""
+    codes, scales, global_scale = torch.ops.thresher.quantize(weight.detach().cpu().contiguous())
+    return matrix_of(codes, scales, global_scale.item())
+
+
+class GroupedWeights:
+    """The weights of all groups on a device, with all that calls need but tensors. Operators know it by `id`.
+
+    matrices: one Matrix per group, or a pair (gate, up) per group for dual. activations: torch.bfloat16 or
+    torch.float16, or torch.uint8 for NVFP4 codes, whose global scale is a_global_scale. alpha and alpha_up: one factor,
+    or one per group.
+    """
+
+    def __init__(self, matrices: Sequence[Matrix | tuple[Matrix, Matrix]], *, device: torch.device | str = "cpu",
+                 activations: torch.dtype = torch.bfloat16, alpha: float | Sequence[float] = 1.0,
+                 alpha_up: float | Sequence[float] = 1.0, a_global_scale: float | Sequence[float] = 1.0):
+        if activations not in _ACTIVATIONS:
+            raise Error(f"activations = {activations} is none of {', '.join(map(str, _ACTIVATIONS))}")
+        if not matrices:
+            raise Error("there are no matrices")
+        self.device = _with_index(torch.device(device))
+        self.engine = engine(self.device)
+        self.activations = activations
+        self.weights = [self._pack(one) for one in matrices]
+        ops = {weights.op for weights in self.weights}
+        shapes = {(weights.n, weights.k) for weights in self.weights}
+        if len(ops) != 1 or len(shapes) != 1:
+            raise Error(f"groups differ: {sorted(ops)}, (n, k) {sorted(shapes)}")
+        (self.op,), ((self.n, self.k),) = ops, shapes
+        self.device_index = -1 if self.device.index is None else self.device.index  # as Tensor.get_device() says
+        self.is_plain = len(self.weights) == 1 and activations is not torch.uint8
+        self.row_elements = self.k // 2 if activations is torch.uint8 else self.k
+        factors = zip(*(_one_each(value, self.weights, what) for value, what in (
+            (a_global_scale, "a_global_scale"), (alpha, "alpha"), (alpha_up, "alpha_up"))))
+        self._groups = (_c.GroupOperands * len(self.weights))()
+        for group, weights, (of_a, of_product, of_up) in zip(self._groups, self.weights, factors):
+            group.weights, group.a_global_scale = weights._handle, of_a
+            group.alpha, group.alpha_up = of_product, of_up
+        self._ready: dict[Any, Any] = {}
+        self._turn = threading.Lock()
+        self.id = next(_ids)
+        _known[self.id] = self
+
+    def _pack(self, matrices: Any) -> Weights:
+        pair = matrices if isinstance(matrices, tuple) else (matrices,)
+        return self.engine.pack(*pair, activations=_ACTIVATIONS[self.activations])
+
+    @property
+    def nbytes(self) -> int:
+        return sum(weights.nbytes for weights in self.weights)
+
+    def operands(self, rows: _c.Rows, device_counts: int | None = None) -> _c.Operands:
+        return _c.Operands(self._groups, len(self._groups), rows, device_counts, 0)
+
+    def _keep_ready(self, key: Any) -> list[Any]:
+        """Where idle host calls of a key are kept; the oldest keys go."""
+        with self._turn:
+            while len(self._ready) >= _HOST_CALLS_KEPT:
+                self._ready.pop(next(iter(self._ready)))
+            return self._ready.setdefault(key, [])
+
+    def plan(self, counts: Sequence[int], output: torch.dtype, tokens_max: int = 0) -> Plan:
+        groups = [(count, self.n, self.k) for count in counts]
+        return self.engine.plan(groups, op=self.op, activations=_ACTIVATIONS[self.activations],
+                                output=_OUTPUTS[output], tokens_max=tokens_max)
+
+
+_ids = itertools.count(1)
+_known: weakref.WeakValueDictionary[int, GroupedWeights] = weakref.WeakValueDictionary()
+
+
+def _find(weights: int, op: str) -> GroupedWeights:
+    found = _known.get(weights)
+    if found is None:
+        raise Error(f"there are no weights of id {weights}: they must live as long as calls name them")
+    if found.op != op:
+        raise Error(f"the weights of id {weights} were packed for {found.op}, not for {op}")
+    return found
+
+
+def _output_dtype(a: torch.Tensor, out_dtype: torch.dtype | None) -> torch.dtype:
+    if out_dtype is None:
+        return torch.bfloat16 if a.dtype is torch.uint8 else a.dtype
+    if out_dtype not in _OUTPUTS:
+        raise Error(f"out_dtype = {out_dtype} is none of {', '.join(map(str, _OUTPUTS))}")
+    return out_dtype
+
+
+def _check(grouped: GroupedWeights, a: torch.Tensor, counts: torch.Tensor | None,
+           a_scales: torch.Tensor | None) -> None:
+    """What the library cannot see behind an address."""
+    if (a.dtype is grouped.activations and a_scales is None and counts is None and grouped.is_plain
+            and a.dim() == 2 and a.size(1) == grouped.k and a.get_device() == grouped.device_index
+            and a.is_contiguous()):
+        return  # what most calls are, looked at in the shortest way
+    if a.dtype is not grouped.activations:
+        raise Error(f"a is of {a.dtype} but the weights were packed for {grouped.activations}")
+    if a.dim() != 2 or a.shape[1] != grouped.row_elements:
+        raise Error(f"a has shape {tuple(a.shape)} instead of (rows, {grouped.row_elements})")
+    if a.device != grouped.device:
+        raise Error(f"a is on {a.device} but the weights are on {grouped.device}")
+    if not a.is_contiguous():
+        raise Error(f"a is not contiguous (strides {a.stride()}); a.contiguous() makes a copy that is")
+    if counts is not None:
+        if counts.dtype is not torch.int32 or counts.shape != (len(grouped.weights),):
+            raise Error(f"counts is {counts.dtype} of shape {tuple(counts.shape)} instead of torch.int32 of shape "
+                        f"({len(grouped.weights)},)")
+        if counts.device != a.device:
+            raise Error(f"counts is on {counts.device} but a is on {a.device}")
+    elif len(grouped.weights) != 1:
+        raise Error(f"there are {len(grouped.weights)} groups, and no counts that say how many rows each has")
+    if (a_scales is None) == (a.dtype is torch.uint8):
+        raise Error("a_scales comes with NVFP4 activations, and with no other")
+    if a_scales is not None:
+        shape = (a.shape[0], grouped.k // 16)
+        if a_scales.shape != shape or a_scales.element_size() != 1:
+            raise Error(f"a_scales is {a_scales.dtype} of shape {tuple(a_scales.shape)} instead of one byte each of "
+                        f"shape {shape}")
+        if a_scales.device != a.device or not a_scales.is_contiguous():
+            raise Error(f"a_scales is on {a_scales.device} with strides {a_scales.stride()}: it must be on {a.device} "
+                        "and contiguous")
+
+
+class _HostCall:
+    """A plan with operands to fill in, used by one call at a time."""
+
+    __slots__ = ("plan", "workspace", "operands", "rows", "arguments")
+
+    def __init__(self, grouped: GroupedWeights, counts: Sequence[int], output: torch.dtype):
+        self.plan = grouped.plan(counts, output)
+        self.workspace = Workspace(grouped.engine, self.plan)
+        self.operands = grouped.operands(_c.Rows())
+        self.rows = self.operands.rows
+        self.arguments = (grouped.engine._handle, self.plan._handle, byref(self.operands), self.workspace._handle)
+
+
+_HOST_CALLS_KEPT = 256
+
+
+def _host_product(op: str, a: torch.Tensor, weights: int, counts: torch.Tensor | None = None,
+                  a_scales: torch.Tensor | None = None, *, out_dtype: torch.dtype | None = None) -> torch.Tensor:
+    grouped = _find(weights, op)
+    _check(grouped, a, counts, a_scales)
+    output = a.dtype if out_dtype is None and a_scales is None else _output_dtype(a, out_dtype)
+    rows = a.size(0)
+    key: Any
+    if counts is None:
+        key = (rows, output)
+    else:
+        of_groups = tuple(counts.tolist())
+        key = (of_groups, output)
+        if sum(of_groups) != rows:
+            raise Error(f"the counts sum to {sum(of_groups)} but a has {rows} rows")
+    out = torch.empty(rows, grouped.n, dtype=output)
+    idle = grouped._ready.get(key)
+    try:
+        call = idle.pop()
+    except (IndexError, AttributeError):  # they are all in use, or there were none yet
+        call = _HostCall(grouped, [rows] if counts is None else of_groups, output)
+    to = call.rows
+    to.a, to.c = a.data_ptr(), out.data_ptr()
+    if a_scales is not None:
+        to.a_scales = a_scales.data_ptr()
+    lib.thresher_run(*call.arguments)
+    if idle is None:
+        idle = grouped._keep_ready(key)
+    idle.append(call)
+    return out
+
+
+class _BoundCall(Handle):
+    """A plan for up to so many tokens, bound to a workspace and to counts of its own on the device."""
+
+    _destroy = lib.thresher_call_destroy
+
+    def __init__(self, grouped: GroupedWeights, rows: _c.Rows, tokens_max: int, output: torch.dtype):
+        self.plan = grouped.plan([0] * len(grouped.weights), output, tokens_max)
+        self.workspace = Workspace(grouped.engine, self.plan)
+        self.counts = torch.zeros(len(grouped.weights), dtype=torch.int32, device=grouped.device)
+        operands = grouped.operands(rows, self.counts.data_ptr())
+        handle = c_void_p()
+        lib.thresher_bind(grouped.engine._handle, self.plan._handle, byref(operands), self.workspace._handle,
+                          byref(handle))
+        self._own(handle)
+        self.stream = torch.cuda.current_stream(grouped.device)
+
+
+def _bucket(rows: int) -> int:
+    return max(_SMALLEST_BUCKET, 1 << (rows - 1).bit_length()) if rows else _SMALLEST_BUCKET
+
+
+def _order(call: Any, device: torch.device) -> int:
+    """The current stream's handle, after whatever used the call's workspace last."""
+    handle = torch._C._cuda_getCurrentRawStream(device.index)  # a Stream object costs a microsecond
+    if handle != call.stream.cuda_stream:
+        stream = torch.cuda.current_stream(device)
+        if not torch.cuda.is_current_stream_capturing():
+            stream.wait_stream(call.stream)
+        call.stream = stream
+    return handle
+
+
+def _device_product(op: str, a: torch.Tensor, weights: int, counts: torch.Tensor | None = None,
+                    a_scales: torch.Tensor | None = None, *, out_dtype: torch.dtype | None = None) -> torch.Tensor:
+    grouped = _find(weights, op)
+    _check(grouped, a, counts, a_scales)
+    output = _output_dtype(a, out_dtype)
+    rows = a.shape[0]
+    out = torch.empty((rows, grouped.n), dtype=output, device=a.device)
+    if rows == 0:
+        return out
+    where = _c.Rows(a.data_ptr(), None if a_scales is None else a_scales.data_ptr(), out.data_ptr(), 0)
+    key = (_bucket(rows), output)
+    with grouped._turn:
+        call = grouped._ready.get(key)
+        if call is None:
+            if torch.cuda.is_current_stream_capturing():
+                raise Error(f"{op} of {rows} rows was not called before this capture: a first call plans and compiles, "
+                            "which a graph cannot hold. Call it once with as many rows, then capture")
+            call = grouped._ready[key] = _BoundCall(grouped, where, key[0], output)
+        stream = _order(call, a.device)
+        if counts is None:
+            call.counts.fill_(rows)
+        else:
+            call.counts.copy_(counts)
+        lib.thresher_enqueue_rows(call._handle, byref(where), stream)
+    return out
+
+
+def _fake_product(op: str, a: torch.Tensor, weights: int, out_dtype: torch.dtype | None) -> torch.Tensor:
+    grouped = _find(weights, op)
+    return a.new_empty((a.shape[0], grouped.n), dtype=_output_dtype(a, out_dtype))
+
+
+class Moe:
+    """A MoeLayer for tensors of the device that its engine computes on. Operators know it by `id`."""
+
+    def __init__(self, layer: MoeLayer, device: torch.device | str):
+        self.device = _with_index(torch.device(device))
+        if layer._engine is not engine(self.device):
+            raise Error(f"the layer belongs to {layer._engine}, not to thresher.torch.engine({str(device)!r})")
+        self.layer = layer
+        self.device_index = -1 if self.device.index is None else self.device.index  # as Tensor.get_device() says
+        self.x_dtype, self.out_dtype = (_DTYPES[kind] for kind in (layer.x_type, layer.out_type))
+        self.stream = torch.cuda.current_stream(self.device) if self.device.type == "cuda" else None
+        self.id = next(_ids)
+        _layers[self.id] = self
+
+
+_DTYPES = {word: dtype for dtype, word in _OUTPUTS.items()}
+_INT32_MAX = 2**31 - 1
+_layers: weakref.WeakValueDictionary[int, Moe] = weakref.WeakValueDictionary()
+
+
+def _find_layer(layer: int) -> Moe:
+    found = _layers.get(layer)
+    if found is None:
+        raise Error(f"there is no layer of id {layer}: it must live as long as calls name it")
+    return found
+
+
+def _check_tokens(moe: Moe, x: torch.Tensor) -> None:
+    if x.dtype is not moe.x_dtype:
+        raise Error(f"x is of {x.dtype} but the layer was made for {moe.x_dtype}")
+    if x.dim() != 2 or x.size(1) != moe.layer.hidden:
+        raise Error(f"x has shape {tuple(x.shape)} instead of (tokens, {moe.layer.hidden})")
+    if x.get_device() != moe.device_index:
+        raise Error(f"x is on {x.device} but the layer is on {moe.device}")
+    if x.stride(1) != 1 or x.stride(0) < x.size(1) and x.size(0) > 1:
+        raise Error(f"rows of x are not contiguous (strides {x.stride()}); x.contiguous() makes a copy that is")
+
+
+def _of_slots(tensor: torch.Tensor, shape: tuple[int, int], dtype: torch.dtype, x: torch.Tensor,
+              what: str) -> torch.Tensor:
+    """`tensor` as the library takes it, a tensor of `shape` on x's device."""
+    if tensor.dim() != 2 or tensor.size(0) != shape[0] or tensor.size(1) != shape[1] or (
+            tensor.get_device() != x.get_device()):
+        raise Error(f"{what} has shape {tuple(tensor.shape)} on {tensor.device} instead of {shape} on {x.device}")
+    if tensor.dtype is dtype:
+        return tensor if tensor.is_contiguous() else tensor.contiguous()
+    if dtype is torch.int32 and tensor.dtype is torch.int64:
+        # No id beyond int32 may become another one: those are nobody's.
+        tensor = tensor.clamp(-1, _INT32_MAX)
+    elif tensor.dtype.is_floating_point != dtype.is_floating_point or tensor.dtype is torch.bool:
+        raise Error(f"{what} is of {tensor.dtype}; ids are int32 or int64, weights floating-point")
+    return tensor.to(dtype).contiguous()
+
+
+def _moe(x: torch.Tensor, ids: torch.Tensor, weights: torch.Tensor, layer: int,
+         shared_weights: torch.Tensor | None = None) -> torch.Tensor:
+    moe = _find_layer(layer)
+    _check_tokens(moe, x)
+    count = x.size(0)
+    slots = (count, moe.layer.top_k)
+    ids = _of_slots(ids, slots, torch.int32, x, "ids")
+    weights = _of_slots(weights, slots, torch.float32, x, "weights")
+    if shared_weights is not None:
+        shared_weights = _of_slots(shared_weights, (count, moe.layer.shared_count), torch.float32, x, "shared_weights")
+    out = torch.empty(count, moe.layer.hidden, dtype=moe.out_dtype, device=x.device)
+    stream = None if moe.stream is None else _order(moe, moe.device)
+    if count <= moe.layer.tokens_max:
+        _enqueue_tokens(moe, x, ids, weights, shared_weights, out, stream)
+        return out
+    for first in range(0, count, moe.layer.tokens_max):
+        part = slice(first, first + moe.layer.tokens_max)
+        of_shared = None if shared_weights is None else shared_weights[part]
+        _enqueue_tokens(moe, x[part], ids[part], weights[part], of_shared, out[part], stream)
+    return out
+
+
+def _enqueue_tokens(moe: Moe, x: torch.Tensor, ids: torch.Tensor, weights: torch.Tensor,
+                    shared_weights: torch.Tensor | None, out: torch.Tensor, stream: int | None) -> None:
+    count = x.size(0)
+    tokens = _c.MoeTokens(x.data_ptr(), x.stride(0) if count > 1 else 0, ids.data_ptr(), weights.data_ptr(),
+                          None if shared_weights is None else shared_weights.data_ptr(), out.data_ptr(), 0, count)
+    lib.thresher_moe_enqueue(moe.layer._handle, byref(tokens), stream)
+
+
+def _fake_moe(x: torch.Tensor, ids: torch.Tensor, weights: torch.Tensor, layer: int,
+              shared_weights: torch.Tensor | None = None) -> torch.Tensor:
+    moe = _find_layer(layer)
+    return x.new_empty((x.shape[0], moe.layer.hidden), dtype=moe.out_dtype)
+
+
+# Where a magnitude becomes the next E2M1 code: midpoints, of which those go up whose upper code is even.
+_E2M1_ABOVE = (0.25, 1.25, 2.5, 5.0)
+_E2M1_FROM = (0.75, 1.75, 3.5)
+_GLOBAL_SCALE_MIN = 2.0**-117
+_E4M3_LEAST = 2.0**-9
+
+
+def _check_values(x: torch.Tensor) -> None:
+    if x.dim() != 2 or x.shape[1] % 16 or x.shape[1] == 0:
+        raise Error(f"x has shape {tuple(x.shape)}: NVFP4 wants (rows, k) with k a multiple of 16")
+    if x.dtype not in _OUTPUTS:
+        raise Error(f"x is of {x.dtype}, which is none of {', '.join(map(str, _OUTPUTS))}")
+    if not x.is_contiguous():
+        raise Error(f"x is not contiguous (strides {x.stride()}); x.contiguous() makes a copy that is")
+
+
+def _device_quantize(x: torch.Tensor, global_scale: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor,
+                                                                                    torch.Tensor]:
+    """quantize() of nvfp4.hpp operation by operation, so that the bytes are the same; NaN and infinity go unseen."""
+    _check_values(x)
+    blocks = x.float().view(x.shape[0], -1, 16)
+    if global_scale is None:
+        amax = blocks.abs().amax() if x.numel() else x.new_zeros((), dtype=torch.float32)
+        global_scale = torch.where(amax == 0, 1.0, (amax / 2688.0).clamp_min(_GLOBAL_SCALE_MIN))
+    else:
+        global_scale = global_scale.to(torch.float32).reshape(()).clone()
+    of_block = blocks.abs().amax(-1, keepdim=True)
+    scales = (of_block / (6.0 * global_scale)).clamp(_E4M3_LEAST, 448.0).to(torch.float8_e4m3fn)
+    scales = torch.where(of_block == 0, 0.0, scales.float())
+    steps = torch.where(scales == 0, 1.0, scales * global_scale)
+    units = blocks / steps
+    magnitude = units.abs()
+    codes = sum((magnitude > edge).to(torch.uint8) for edge in _E2M1_ABOVE)
+    codes = codes + sum((magnitude >= edge).to(torch.uint8) for edge in _E2M1_FROM)
+    codes = codes | (torch.signbit(units) & (scales != 0)).to(torch.uint8) << 3
+    codes = codes.view(x.shape[0], -1, 2)
+    return codes[..., 0] | codes[..., 1] << 4, scales.squeeze(-1).to(torch.float8_e4m3fn), global_scale
+
+
+_QUANTIZE = {torch.float32: lib.thresher_quantize, torch.float16: lib.thresher_quantize_fp16,
+             torch.bfloat16: lib.thresher_quantize_bf16}
+
+
+def _host_quantize(x: torch.Tensor, global_scale: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor,
+                                                                                  torch.Tensor]:
+    _check_values(x)
+    given = 1.0 if global_scale is None else global_scale.item()
+    codes = torch.empty((x.shape[0], x.shape[1] // 2), dtype=torch.uint8)
+    scales = torch.empty((x.shape[0], x.shape[1] // 16), dtype=torch.float8_e4m3fn)
+    out = _c.Nvfp4Buffer(codes.data_ptr(), scales.data_ptr(), x.shape[0], x.shape[1], given)
+    _QUANTIZE[x.dtype](x.data_ptr(), 1 if global_scale is None else _GIVEN, byref(out))
+    return codes, scales, torch.tensor(out.global_scale, dtype=torch.float32)
+
+
+def _fake_quantize(x: torch.Tensor, global_scale: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor,
+                                                                                  torch.Tensor]:
+    return (x.new_empty((x.shape[0], x.shape[1] // 2), dtype=torch.uint8),
+            x.new_empty((x.shape[0], x.shape[1] // 16), dtype=torch.float8_e4m3fn),
+            x.new_empty((), dtype=torch.float32))
+
+
+def _register() -> torch.library.Library:
+    library = torch.library.Library("thresher", "DEF")
+    for op in ("gemm", "dual"):
+        library.define(f"{op}(Tensor a, int weights, Tensor? counts=None, Tensor? a_scales=None, *, "
+                       "ScalarType? out_dtype=None) -> Tensor")
+        library.impl(op, functools.partial(_host_product, op), "CPU")
+        library.impl(op, functools.partial(_device_product, op), "CUDA")
+        torch.library.register_fake(f"thresher::{op}", _fake(op), lib=library)
+    library.define("moe(Tensor x, Tensor ids, Tensor weights, int layer, Tensor? shared_weights=None) -> Tensor")
+    library.impl("moe", _moe, "CPU")
+    library.impl("moe", _moe, "CUDA")
+    torch.library.register_fake("thresher::moe", _fake_moe, lib=library)
+    library.define("quantize(Tensor x, Tensor? global_scale=None) -> (Tensor, Tensor, Tensor)")
+    library.impl("quantize", lambda x, global_scale=None: _host_quantize(x, global_scale), "CPU")
+    library.impl("quantize", lambda x, global_scale=None: _device_quantize(x, global_scale), "CUDA")
+    torch.library.register_fake("thresher::quantize",
+                                lambda x, global_scale=None: _fake_quantize(x, global_scale), lib=library)
+    return library
+
+
+def _fake(op: str) -> Any:
+    def call(a: torch.Tensor, weights: int, counts: torch.Tensor | None = None, a_scales: torch.Tensor | None = None,
+             *, out_dtype: torch.dtype | None = None) -> torch.Tensor:
+        return _fake_product(op, a, weights, out_dtype)
+    return call
+
+
+_library = _register()  # its operators go when it goes

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a device does around the products of a mixture-of-experts layer (moe/layer.cpp): it brings
+// tokens into the order of the experts, finishes what stands between the products, and adds up.
+//
+// The products have one group per expert, shared ones last, and their rows follow each other: those
+// of an expert in the order of tokens and slots. Nobody but the device knows how many rows a group
+// has. A slot is a place of a token's row of ids; shared experts have slots behind those.
+#pragma once
+
+#include <cstdint>
+
+#include "thresher/moe.hpp"
+
+namespace thresher::backend {
+
+// What is left to do between the products.
+enum class Between : std::uint8_t {
+  kNothing,   // the first product has written the second one's activations
+  kQuantize,  // it has written them in FP32, to be rounded to NVFP4
+  kActivate,  // gate and up products are there in FP32, without biases
+};
+
+struct LayerShape {
+  std::int64_t hidden = 0;
+  std::int64_t intermediate = 0;
+  std::int64_t expert_count = 0;
+  std::int64_t shared_count = 0;
+  MoeOptions options;
+  Between between = Between::kNothing;
+
+  std::int64_t group_count() const { return expert_count + shared_count; }
+  std::int64_t slot_count() const { return options.top_k + shared_count; }
+  std::int64_t row_count_max() const { return options.tokens_max * slot_count(); }
+  bool quantizes() const { return options.activations == Activations::kNvfp4; }
+};
+
+// What row_of_slot says of a slot without an expert of this layer.
+inline constexpr std::uint32_t kNoRow = ~0u;
+
+// In the memory of the device.
+struct LayerMemory {
+  // Written by gather().
+  std::uint32_t* counts = nullptr;       // rows per group; behind them there is room for one more
+  std::uint32_t* slot_of_row = nullptr;  // token * slot_count + slot
+  std::uint32_t* row_of_slot = nullptr;  // or kNoRow
+  std::uint32_t* group_of_row = nullptr;
+  void* a = nullptr;                 // the first product's activations: rows x hidden
+  std::uint8_t* a_scales = nullptr;  // NVFP4 only
+  // Between the products, rows x intermediate.
+  float* gate = nullptr;  // kActivate: the gate product; kQuantize: what to round
+  float* up = nullptr;    // kActivate only
+  void* h = nullptr;      // the second product's activations
+  std::uint8_t* h_scales = nullptr;
+  float* y = nullptr;  // the second product: rows x hidden
+  // By group; null where nobody has any.
+  const float* input_scales = nullptr;
+  const float* down_input_scales = nullptr;
+  const float* gate_biases = nullptr;  // x intermediate
+  const float* up_biases = nullptr;
+  const float* down_biases = nullptr;  // x hidden
+};
+
+class LayerSteps {
+ public:
+  virtual ~LayerSteps() = default;
+  // Of x and out and their rows, in bytes.
+  virtual std::size_t row_alignment() const = 0;
+  // Kernels that each step launches; 0 on the CPU.
+  virtual std::int64_t launch_count() const = 0;
+
+  // Counts and sorts the slots, and writes the first product's activations.
+  virtual void gather(const MoeTokens& tokens, void* stream) const = 0;
+  // From gate (and up) to h; not for kNothing.
+  virtual void activate(const MoeTokens& tokens, void* stream) const = 0;
+  // From y to out.
+  virtual void combine(const MoeTokens& tokens, void* stream) const = 0;
+};
+
+}  // namespace thresher::backend

@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/layers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "checkpoint/families.hpp"
+#include "checkpoint/matrix.hpp"
+#include "checkpoint/stack.hpp"
+#include "checkpoint/state.hpp"
+#include "thresher/error.hpp"
+
+namespace thresher::checkpoint {
+namespace {
+
+constexpr std::string_view kExperts = ".experts.";
+constexpr std::size_t kFaultsMax = 8;  // per layer; a broken file breaks all its experts
+
+// All tensors whose names begin alike, "model.layers.3.mlp.experts.".
+struct ExpertTensors {
+  std::string module;              // "model.layers.3.mlp"
+  std::vector<const Tensor*> all;  // sorted by name
+};
+
+std::vector<ExpertTensors> group_by_module(const State& state) {
+  std::vector<ExpertTensors> groups;
+  for (const Tensor& tensor : state.tensors()) {
+    const std::size_t end = tensor.name.find(kExperts);
+    if (end == std::string::npos) continue;
+    const std::string_view module = std::string_view(tensor.name).substr(0, end);
+    if (groups.empty() || groups.back().module != module)
+      groups.push_back({std::string(module), {}});
+    groups.back().all.push_back(&tensor);
+  }
+  return groups;
+}
+
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 0) return {};
+  return number;
+}
+
+// "3" of "model.layers.3.mlp", and "mlp".
+struct ModulePlace {
+  std::optional<std::int64_t> layer;
+  std::string_view name;
+};
+
+ModulePlace place_of(std::string_view module) {
+  const std::size_t dot = module.rfind('.');
+  if (dot == std::string_view::npos) return {{}, module};
+  const std::string_view above = module.substr(0, dot);
+  const std::size_t above_dot = above.rfind('.');
+  const std::string_view number =
+      above_dot == std::string_view::npos ? above : above.substr(above_dot + 1);
+  return {whole_number(number), module.substr(dot + 1)};
+}
+
+bool names_model(const Family& family, std::string_view model_type) {
+  if (model_type.empty()) return false;
+  for (std::string_view rest = family.model_types; !rest.empty();) {
+    const std::size_t blank = std::min(rest.find(' '), rest.size());
+    if (rest.substr(0, blank) == model_type) return true;
+    rest.remove_prefix(std::min(rest.size(), blank + 1));
+  }
+  return false;
+}
+
+const Family* family_of(const State& state, const std::string& module) {
+  const std::string_view name = place_of(module).name;
+  const Family* by_marker = nullptr;
+  for (const Family& family : families()) {
+    if (family.module != name) continue;
+    if (names_model(family, state.config().model_type)) return &family;
+    const bool marked =
+        family.marker.empty() || state.find(module + "." + std::string(family.marker)) != nullptr;
+    if (marked && by_marker == nullptr) by_marker = &family;
+  }
+  return by_marker;
+}
+
+const Family* family_called(std::string_view name) {
+  for (const Family& family : families()) {
+    if (family.name == name) return &family;
+  }
+  return nullptr;
+}
+
+std::string joined(const std::string& module, std::string_view name) {
+  return module + "." + std::string(name);
+}
+
+std::string named_if_there(const State& state, const std::string& module, std::string_view name) {
+  if (name.empty()) return {};
+  const std::string full = joined(module, name);
+  return state.find(full) == nullptr ? std::string() : full;
+}
+
+std::optional<RouteScore> score_called(std::string_view word) {
+  if (word == "softmax") return RouteScore::kSoftmax;
+  if (word == "sigmoid") return RouteScore::kSigmoid;
+  if (word == "sqrtsoftplus") return RouteScore::kSqrtSoftplus;
+  return {};
+}
+
+void describe_router(const State& state, const Family& family, const std::string& module,
+                     CheckpointLayer& layer) {
+  const Config& config = state.config();
+  const std::optional<RouteScore> said = score_called(config.scoring);
+  const bool known = said || config.scoring.empty();
+  layer.route = {.expert_count = layer.expert_count,
+                 .top_k = known ? config.top_k.value_or(0) : 0,
+                 .score = said.value_or(family.score),
+                 .renormalize = config.renormalize.value_or(family.renormalize),
+                 .scaling = static_cast<float>(config.scaling.value_or(1.0)),
+                 .group_count = std::max<std::int64_t>(1, config.group_count.value_or(1)),
+                 .groups_kept = std::max<std::int64_t>(1, config.groups_kept.value_or(1))};
+  // A softmax of the chosen adds up to one by itself, and a router of one slot keeps its score.
+  if (family.score == RouteScore::kSoftmaxOfChosen || family.weight_on_input) {
+    layer.route.score = family.score;
+    layer.route.renormalize = false;
+  }
+  layer.options.top_k = config.top_k.value_or(0);
+  layer.router_weight = named_if_there(state, module, family.router_weight);
+  layer.router_bias = named_if_there(state, module, family.router_bias);
+  layer.router_logits_bias = named_if_there(state, module, family.router_logits_bias);
+}
+
+void describe_activation(const State& state, const Family& family, CheckpointLayer& layer) {
+  const Config& config = state.config();
+  layer.has_gate = !family.gate.empty();
+  layer.options.activation = family.activation;
+  layer.options.alpha = family.alpha;
+  layer.options.beta = family.beta;
+  layer.options.limit = family.limit;
+  layer.options.weight_on_input = family.weight_on_input;
+  const bool clamped = family.activation == MoeActivation::kClampedSilu;
+  if (config.swiglu_limit && clamped) {
+    layer.options.limit = static_cast<float>(*config.swiglu_limit);
+  } else if (config.swiglu_limit && *config.swiglu_limit != 0) {
+    layer.faults.push_back(
+        fmt::format("config.json: swiglu_limit = {}, and how the family '{}' clamps is not known",
+                    *config.swiglu_limit, family.name));
+  }
+  const std::string& word = config.activation;
+  const bool fits =
+      word.empty() || (layer.has_gate ? word == "silu" || word == "swish" : word == "relu2");
+  if (!fits) {
+    layer.faults.push_back(fmt::format(
+        "config.json: the activation is '{}'; experts of the family '{}' are computed with {}",
+        word, family.name, layer.has_gate ? "silu" : "relu2"));
+  }
+}
+
+void describe_shared(const State& state, const Family& family, const std::string& module,
+                     CheckpointLayer& layer) {
+  if (family.shared.empty()) return;
+  const std::string prefix = joined(module, family.shared);
+  const std::string up = joined(prefix, family.up);
+  if (state.find(up + ".weight") == nullptr && state.find(up + ".weight_packed") == nullptr) return;
+  layer.shared_prefix = prefix;
+  layer.shared_gate = named_if_there(state, module, family.shared_gate);
+  try {
+    const StoredMatrix matrix = locate_matrix(state, up);
+    layer.shared_intermediate = matrix.rows;
+    layer.shared_dtype = matrix.dtype;
+  } catch (const Error& error) {
+    layer.faults.emplace_back(error.what());
+  }
+}
+
+// One expert's matrices, wherever they lie; gate's is empty where there is none.
+struct StoredExpert {
+  StoredMatrix gate;
+  StoredMatrix up;
+  StoredMatrix down;
+};
+
+StoredExpert locate_expert(const State& state, const Family& family, const std::string& prefix) {
+  StoredExpert expert;
+  if (!family.gate.empty()) expert.gate = locate_matrix(state, joined(prefix, family.gate));
+  expert.up = locate_matrix(state, joined(prefix, family.up));
+  expert.down = locate_matrix(state, joined(prefix, family.down));
+  return expert;
+}
+
+void need_alike(const State& state, const StoredMatrix& matrix, const StoredMatrix& model,
+                std::int64_t rows, std::int64_t k_elements) {
+  if (matrix.format != model.format || matrix.dtype != model.dtype) {
+    throw Error(fmt::format("{}: is {} ({}), where the layer's first expert is {} ({})",
+                            state.place(*matrix.codes), matrix.dtype, to_string(matrix.format),
+                            model.dtype, to_string(model.format)));
+  }
+  if (matrix.rows != rows || matrix.k_elements != k_elements) {
+    throw Error(fmt::format("{}: is a matrix of {} x {}, {} x {} is needed",
+                            state.place(*matrix.codes), matrix.rows, matrix.k_elements, rows,
+                            k_elements));
+  }
+}
+
+// gate and up are intermediate x hidden, down is hidden x intermediate; all of one format.
+void check_expert(const State& state, const StoredExpert& expert, const StoredMatrix& model) {
+  const std::int64_t intermediate = model.rows;
+  const std::int64_t hidden = model.k_elements;
+  if (expert.gate.codes != nullptr) {
+    need_alike(state, expert.gate, model, intermediate, hidden);
+  }
+  need_alike(state, expert.up, model, intermediate, hidden);
+  need_alike(state, expert.down, model, hidden, intermediate);
+}
+
+bool has_inputs(const StoredExpert& expert) {
+  const bool gate = expert.gate.codes == nullptr || expert.gate.input_scale != nullptr;
+  return gate && expert.up.input_scale != nullptr && expert.down.input_scale != nullptr;
+}
+
+void add_fault(CheckpointLayer& layer, std::string fault) {
+  if (layer.faults.size() == kFaultsMax) fault = "and more of this kind";
+  if (layer.faults.size() <= kFaultsMax) layer.faults.push_back(std::move(fault));
+}
+
+// One more than the largest number of an expert.
+std::int64_t count_experts(const ExpertTensors& tensors) {
+  std::int64_t count = 0;
+  for (const Tensor* tensor : tensors.all) {
+    const std::string_view rest =
+        std::string_view(tensor->name).substr(tensors.module.size() + kExperts.size());
+    const std::optional<std::int64_t> number = whole_number(rest.substr(0, rest.find('.')));
+    // Fewer experts than tensors: a name with a wild number makes no loop of as many steps.
+    constexpr std::int64_t kExpertsMax = 1 << 20;
+    if (number && *number < kExpertsMax) count = std::max(count, *number + 1);
+  }
+  return count;
+}
+
+void check_count(const State& state, CheckpointLayer& layer) {
+  const std::optional<std::int64_t> said = state.config().expert_count;
+  if (!said || *said == layer.expert_count) return;
+  add_fault(layer, fmt::format("{}: there are {} experts, config.json says {}", layer.prefix,
+                               layer.expert_count, *said));
+}
+
+void describe_experts(const State& state, const Family& family, const ExpertTensors& tensors,
+                      CheckpointLayer& layer) {
+  layer.expert_count = count_experts(tensors);
+  check_count(state, layer);
+  std::optional<StoredMatrix> model;
+  layer.has_input_scales = input_scales_are_nvfp4(state);
+  for (std::int64_t i = 0; i < layer.expert_count && layer.faults.size() <= kFaultsMax; ++i) {
+    try {
+      const StoredExpert expert =
+          locate_expert(state, family, fmt::format("{}.{}", layer.prefix, i));
+      if (!model) model = expert.gate.codes != nullptr ? expert.gate : expert.up;
+      check_expert(state, expert, *model);
+      layer.has_input_scales = layer.has_input_scales && has_inputs(expert);
+      layer.has_biases |= expert.up.bias != nullptr || expert.down.bias != nullptr;
+    } catch (const Error& error) {
+      add_fault(layer, error.what());
+    }
+  }
+  if (!model) return;
+  layer.format = model->format;
+  layer.dtype = model->dtype;
+  layer.intermediate = model->rows;
+  layer.hidden = model->k_elements;
+}
+
+std::string gate_up_name(const std::string& prefix) { return prefix + ".gate_up_proj"; }
+std::string down_name(const std::string& prefix) { return prefix + ".down_proj"; }
+
+struct StoredStacks {
+  StoredStack gate_up;
+  StoredStack down;
+};
+
+StoredStacks locate_stacks(const State& state, const std::string& prefix) {
+  StoredStacks stacks{locate_stack(state, gate_up_name(prefix)),
+                      locate_stack(state, down_name(prefix))};
+  const StoredStack& gate_up = stacks.gate_up;
+  const StoredStack& down = stacks.down;
+  if (gate_up.rows % 2 == 0 && down.rows == gate_up.k_elements &&
+      down.k_elements == gate_up.rows / 2 && down.expert_count == gate_up.expert_count &&
+      down.format == gate_up.format) {
+    return stacks;
+  }
+  throw Error(fmt::format(
+      "{}: {} experts of {} x {} ({}) do not go with {} of {} x {} ({}) in '{}'",
+      state.place(*down.codes), down.expert_count, down.rows, down.k_elements, down.dtype,
+      gate_up.expert_count, gate_up.rows, gate_up.k_elements, gate_up.dtype, gate_up.codes->name));
+}
+
+void describe_stacks(const State& state, CheckpointLayer& layer) {
+  try {
+    const StoredStacks stacks = locate_stacks(state, layer.prefix);
+    layer.format = stacks.gate_up.format;
+    layer.dtype = stacks.gate_up.dtype;
+    layer.expert_count = stacks.gate_up.expert_count;
+    layer.intermediate = stacks.gate_up.rows / 2;
+    layer.hidden = stacks.gate_up.k_elements;
+    layer.has_biases = stacks.gate_up.bias != nullptr || stacks.down.bias != nullptr;
+    layer.has_input_scales = stacks.gate_up.input_scale != nullptr &&
+                             stacks.down.input_scale != nullptr && input_scales_are_nvfp4(state);
+  } catch (const Error& error) {
+    add_fault(layer, error.what());
+  }
+  check_count(state, layer);
+}
+
+CheckpointLayer describe_layer(const State& state, const ExpertTensors& tensors) {
+  CheckpointLayer layer;
+  layer.prefix = tensors.module + ".experts";
+  const ModulePlace place = place_of(tensors.module);
+  layer.index = place.layer.value_or(-1);
+  const Family* family = family_of(state, tensors.module);
+  if (family == nullptr) {
+    layer.expert_count = count_experts(tensors);
+    add_fault(layer, fmt::format("{}: no family that Thresher knows has its experts in '{}'",
+                                 state.place(*tensors.all.front()), place.name));
+    return layer;
+  }
+  layer.family = family->name;
+  describe_activation(state, *family, layer);
+  if (state.find(gate_up_name(layer.prefix)) != nullptr) {
+    describe_stacks(state, layer);
+  } else if (const Tensor* blocks = state.find(gate_up_name(layer.prefix) + "_blocks")) {
+    // GPT-OSS as it was published: blocks of 32 with power-of-two scales.
+    layer.dtype = "MXFP4";
+    if (!blocks->shape.empty()) layer.expert_count = blocks->shape.front();
+  } else {
+    describe_experts(state, *family, tensors, layer);
+  }
+  describe_router(state, *family, tensors.module, layer);
+  describe_shared(state, *family, tensors.module, layer);
+  return layer;
+}
+
+bool goes_before(const CheckpointLayer& a, const CheckpointLayer& b) {
+  // Layers count up inside what stands before the number.
+  const auto stem = [](const CheckpointLayer& layer) {
+    const std::string_view prefix = layer.prefix;
+    return layer.index < 0
+               ? prefix
+               : prefix.substr(0, prefix.rfind("." + std::to_string(layer.index) + "."));
+  };
+  const int order = stem(a).compare(stem(b));
+  return order != 0 ? order < 0 : a.index < b.index;
+}
+
+CheckpointExpert expert_of(const LoadedMatrix& gate, const LoadedMatrix& up,
+                           const LoadedMatrix& down, Keep keep) {
+  CheckpointExpert loaded;
+  loaded.expert = {.gate = gate.view,
+                   .up = up.view,
+                   .down = down.view,
+                   .input_scale = gate.view.codes == nullptr
+                                      ? up.input_scale
+                                      : std::max(gate.input_scale, up.input_scale),
+                   .down_input_scale = down.input_scale,
+                   .gate_bias = gate.bias,
+                   .up_bias = up.bias,
+                   .down_bias = down.bias};
+  loaded.memory = std::make_shared<const Keep>(std::move(keep));
+  return loaded;
+}
+
+CheckpointExpert load_located(const State& state, const StoredExpert& stored) {
+  if (stored.up.format == CheckpointFormat::kNone) {
+    throw Error(fmt::format("{}: is {}, not NVFP4; thresher quantize makes it so",
+                            state.place(*stored.up.codes), stored.up.dtype));
+  }
+  check_expert(state, stored, stored.gate.codes != nullptr ? stored.gate : stored.up);
+  Keep keep;
+  LoadedMatrix gate;
+  if (stored.gate.codes != nullptr) gate = load_matrix(state, stored.gate, keep);
+  const LoadedMatrix up = load_matrix(state, stored.up, keep);
+  const LoadedMatrix down = load_matrix(state, stored.down, keep);
+  return expert_of(gate, up, down, std::move(keep));
+}
+
+// The upper half of a stack's rows is gate's, the lower up's.
+LoadedMatrix half_of(const LoadedMatrix& both, int half) {
+  LoadedMatrix matrix = both;
+  matrix.view.rows = both.view.rows / 2;
+  const std::int64_t skipped = half * matrix.view.rows;
+  matrix.view.codes += skipped * matrix.view.k_elements / 2;
+  matrix.view.scales += skipped * matrix.view.k_elements / kBlockElements;
+  if (matrix.bias != nullptr) matrix.bias += skipped;
+  return matrix;
+}
+
+CheckpointExpert load_from_stacks(const State& state, const CheckpointLayer& layer,
+                                  const Family& family, std::int64_t index) {
+  const StoredStacks stacks = locate_stacks(state, layer.prefix);
+  if (stacks.gate_up.format == CheckpointFormat::kNone) {
+    throw Error(fmt::format("{}: is {}, not NVFP4; thresher quantize makes it so",
+                            state.place(*stacks.gate_up.codes), stacks.gate_up.dtype));
+  }
+  if (index >= stacks.gate_up.expert_count) {
+    throw Error(fmt::format("{}: expert {} is not in 0..{}", layer.prefix, index,
+                            stacks.gate_up.expert_count - 1));
+  }
+  Keep keep;
+  const LoadedMatrix both = load_stacked(state, stacks.gate_up, index, family.interleaved, keep);
+  const LoadedMatrix down = load_stacked(state, stacks.down, index, false, keep);
+  return expert_of(half_of(both, 0), half_of(both, 1), down, std::move(keep));
+}
+
+const Family& need_family(const CheckpointLayer& layer) {
+  if (!layer.faults.empty()) throw Error(layer.faults.front());
+  const Family* family = family_called(layer.family);
+  if (family == nullptr) throw Error(fmt::format("there is no family '{}'", layer.family));
+  return *family;
+}
+
+}  // namespace
+
+std::vector<CheckpointLayer> find_layers(const State& state) {
+  std::vector<CheckpointLayer> layers;
+  for (const ExpertTensors& tensors : group_by_module(state)) {
+    layers.push_back(describe_layer(state, tensors));
+  }
+  std::sort(layers.begin(), layers.end(), goes_before);
+  return layers;
+}
+
+CheckpointExpert load_expert(const State& state, const CheckpointLayer& layer, std::int64_t index) {
+  const Family& family = need_family(layer);
+  if (index < 0 || index >= layer.expert_count) {
+    throw Error(
+        fmt::format("{}: expert {} is not in 0..{}", layer.prefix, index, layer.expert_count - 1));
+  }
+  if (state.find(gate_up_name(layer.prefix)) != nullptr) {
+    return load_from_stacks(state, layer, family, index);
+  }
+  if (layer.dtype == "MXFP4") {
+    throw Error(fmt::format("{}: experts are MXFP4, not NVFP4", layer.prefix));
+  }
+  return load_located(state,
+                      locate_expert(state, family, fmt::format("{}.{}", layer.prefix, index)));
+}
+
+CheckpointExpert load_shared_expert(const State& state, const CheckpointLayer& layer) {
+  const Family& family = need_family(layer);
+  if (layer.shared_prefix.empty()) {
+    throw Error(fmt::format("{}: this layer has no shared expert", layer.prefix));
+  }
+  return load_located(state, locate_expert(state, family, layer.shared_prefix));
+}
+
+std::vector<ExpertModules> plain_experts(const State& state) {
+  std::vector<ExpertModules> experts;
+  for (const CheckpointLayer& layer : state.layers()) {
+    const Family& family = need_family(layer);
+    const auto add = [&](const std::string& prefix) {
+      experts.push_back({family.gate.empty() ? std::string() : joined(prefix, family.gate),
+                         joined(prefix, family.up), joined(prefix, family.down)});
+    };
+    const bool stacked = state.find(gate_up_name(layer.prefix)) != nullptr;
+    if (layer.format == CheckpointFormat::kNone && (stacked || layer.dtype == "MXFP4")) {
+      throw Error(
+          fmt::format("{}: experts are stacked in one tensor ({}); only experts with "
+                      "tensors of their own can be quantised",
+                      layer.prefix, layer.dtype));
+    }
+    if (layer.format == CheckpointFormat::kNone) {
+      for (std::int64_t i = 0; i < layer.expert_count; ++i) {
+        add(fmt::format("{}.{}", layer.prefix, i));
+      }
+    }
+    if (!layer.shared_prefix.empty() && layer.shared_dtype != "NVFP4") add(layer.shared_prefix);
+  }
+  return experts;
+}
+
+}  // namespace thresher::checkpoint

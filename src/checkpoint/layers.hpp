@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds the mixture-of-experts layers of a checkpoint by the names of its tensors, and loads
+// experts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "thresher/checkpoint.hpp"
+
+namespace thresher::checkpoint {
+
+class State;
+
+// No byte of a weight is read: only names, types and shapes.
+std::vector<CheckpointLayer> find_layers(const State& state);
+
+CheckpointExpert load_expert(const State& state, const CheckpointLayer& layer, std::int64_t index);
+CheckpointExpert load_shared_expert(const State& state, const CheckpointLayer& layer);
+
+// The modules of an expert, "model.layers.3.mlp.experts.7.gate_proj"; gate is empty without one.
+struct ExpertModules {
+  std::string gate;
+  std::string up;
+  std::string down;
+};
+
+// Those of all experts, shared ones included, that are not NVFP4 yet. Throws Error with the first
+// fault of a layer, and where experts are stored in a way that cannot be rounded.
+std::vector<ExpertModules> plain_experts(const State& state);
+
+}  // namespace thresher::checkpoint

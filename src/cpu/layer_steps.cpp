@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/layer_steps.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "cpu/body.hpp"
+#include "cpu/choose.hpp"
+
+namespace thresher::cpu {
+namespace {
+
+using backend::kNoRow;
+using backend::LayerMemory;
+using backend::LayerShape;
+
+// Rows that a thread takes at a time.
+constexpr std::int64_t kRowsAtATime = 8;
+
+std::int64_t activation_row_bytes(Activations activations, std::int64_t count) {
+  return activations == Activations::kNvfp4 ? count / 2 : count * 2;
+}
+
+class HostSteps : public backend::LayerSteps {
+ public:
+  HostSteps(const LayerShape& shape, const LayerMemory& memory, SharedPool pool)
+      : shape_(shape),
+        memory_(memory),
+        pool_(pool),
+        rows_(body(best_vector_isa()).layer),
+        next_row_(static_cast<std::size_t>(shape.group_count())),
+        slots_(static_cast<std::size_t>(pool.pool.thread_count() * shape.slot_count())) {}
+
+  std::size_t row_alignment() const override { return 1; }
+  std::int64_t launch_count() const override { return 0; }
+
+  void gather(const MoeTokens& tokens, void*) const override {
+    sort(tokens);
+    const MoeOptions& options = shape_.options;
+    const auto convert =
+        rows_.convert[static_cast<int>(options.x)][static_cast<int>(options.activations)];
+    const std::int64_t x_bytes =
+        bytes_per_element(options.x) *
+        (tokens.x_stride_elements == 0 ? shape_.hidden : tokens.x_stride_elements);
+    for_each(row_count(), [&](std::int64_t row, int) {
+      const std::int64_t slot = memory_.slot_of_row[row] % shape_.slot_count();
+      const std::int64_t token = memory_.slot_of_row[row] / shape_.slot_count();
+      const bool weighted = options.weight_on_input && slot < options.top_k;
+      convert({.x = static_cast<const std::byte*>(tokens.x) + token * x_bytes,
+               .count = shape_.hidden,
+               .weighted = weighted,
+               .weight = weighted ? tokens.weights[token * options.top_k + slot] : 1.0f,
+               .out = activation_row(memory_.a, memory_.a_scales, memory_.input_scales, row,
+                                     shape_.hidden)});
+    });
+  }
+
+  void activate(const MoeTokens&, void*) const override {
+    for_each(row_count(), [&](std::int64_t row, int) { activate_row(row); });
+  }
+
+  void combine(const MoeTokens& tokens, void*) const override {
+    const MoeOptions& options = shape_.options;
+    const auto add_up = rows_.combine[static_cast<int>(options.out)];
+    const std::int64_t out_bytes =
+        bytes_per_element(options.out) *
+        (tokens.out_stride_elements == 0 ? shape_.hidden : tokens.out_stride_elements);
+    for_each(tokens.token_count, [&](std::int64_t token, int thread_index) {
+      CombineSlot* slots = slots_.data() + thread_index * shape_.slot_count();
+      add_up({.slots = slots,
+              .slot_count = slots_of(tokens, token, slots),
+              .count = shape_.hidden,
+              .out = static_cast<std::byte*>(tokens.out) + token * out_bytes});
+    });
+  }
+
+ private:
+  template <class Work>
+  void for_each(std::int64_t count, const Work& work) const {
+    const std::lock_guard turn(pool_.turn);
+    const std::int64_t stretches = (count + kRowsAtATime - 1) / kRowsAtATime;
+    // A few rows are done before another thread has woken up.
+    if (stretches <= 1) {
+      for (std::int64_t i = 0; i < count; ++i) work(i, 0);
+      return;
+    }
+    pool_.pool.for_each(stretches, [&](std::int64_t stretch, int thread_index) {
+      const std::int64_t first = stretch * kRowsAtATime;
+      const std::int64_t behind = std::min(count, first + kRowsAtATime);
+      for (std::int64_t i = first; i < behind; ++i) work(i, thread_index);
+    });
+  }
+
+  std::int64_t row_count() const { return row_count_; }
+
+  // The group of a slot, or -1.
+  std::int64_t group_of(const MoeTokens& tokens, std::int64_t token, std::int64_t slot) const {
+    const std::int64_t top_k = shape_.options.top_k;
+    if (slot >= top_k) return shape_.expert_count + slot - top_k;
+    const std::int64_t id = tokens.ids[token * top_k + slot];
+    const std::int64_t expert = id - shape_.options.first_expert;
+    return id >= 0 && expert >= 0 && expert < shape_.expert_count ? expert : -1;
+  }
+
+  // A counting sort: how many rows each group has, where they begin, which slot each of them is.
+  void sort(const MoeTokens& tokens) const {
+    const std::int64_t slot_count = shape_.slot_count();
+    std::fill_n(memory_.counts, shape_.group_count(), 0u);
+    for (std::int64_t i = 0; i < tokens.token_count; ++i) {
+      for (std::int64_t slot = 0; slot < slot_count; ++slot) {
+        if (const std::int64_t group = group_of(tokens, i, slot); group >= 0) {
+          ++memory_.counts[group];
+        }
+      }
+    }
+    std::uint32_t behind = 0;
+    for (std::size_t group = 0; group < next_row_.size(); ++group) {
+      next_row_[group] = behind;
+      behind += memory_.counts[group];
+    }
+    row_count_ = behind;
+    for (std::int64_t i = 0; i < tokens.token_count; ++i) {
+      for (std::int64_t slot = 0; slot < slot_count; ++slot) {
+        const std::int64_t group = group_of(tokens, i, slot);
+        const std::int64_t index = i * slot_count + slot;
+        memory_.row_of_slot[index] = kNoRow;
+        if (group < 0) continue;
+        const std::uint32_t row = next_row_[static_cast<std::size_t>(group)]++;
+        memory_.row_of_slot[index] = row;
+        memory_.slot_of_row[row] = static_cast<std::uint32_t>(index);
+        memory_.group_of_row[row] = static_cast<std::uint32_t>(group);
+      }
+    }
+  }
+
+  ActivationRow activation_row(void* values, std::uint8_t* scales, const float* global_scales,
+                               std::int64_t row, std::int64_t count) const {
+    const Activations activations = shape_.options.activations;
+    ActivationRow out{.values = static_cast<std::byte*>(values) +
+                                row * activation_row_bytes(activations, count)};
+    if (activations != Activations::kNvfp4) return out;
+    out.scales = scales + row * (count / kBlockElements);
+    out.global_scale = global_scales[memory_.group_of_row[row]];
+    return out;
+  }
+
+  void activate_row(std::int64_t row) const {
+    const std::int64_t count = shape_.intermediate;
+    const MoeOptions& options = shape_.options;
+    const int to = static_cast<int>(options.activations);
+    const ActivationRow out =
+        activation_row(memory_.h, memory_.h_scales, memory_.down_input_scales, row, count);
+    if (shape_.between == backend::Between::kQuantize) {
+      const auto convert = rows_.convert[static_cast<int>(Output::kFp32)][to];
+      return convert({.x = memory_.gate + row * count, .count = count, .out = out});
+    }
+    const std::int64_t bias = memory_.group_of_row[row] * count;
+    const auto of_group = [bias](const float* biases) {
+      return biases == nullptr ? nullptr : biases + bias;
+    };
+    rows_.activate[to]({.gate = memory_.gate == nullptr ? nullptr : memory_.gate + row * count,
+                        .up = memory_.up + row * count,
+                        .gate_bias = of_group(memory_.gate_biases),
+                        .up_bias = of_group(memory_.up_biases),
+                        .count = count,
+                        .activation = options.activation,
+                        .alpha = options.alpha,
+                        .beta = options.beta,
+                        .limit = options.limit,
+                        .out = out});
+  }
+
+  // What a token's row is the sum of, in the order of its slots.
+  int slots_of(const MoeTokens& tokens, std::int64_t token, CombineSlot* slots) const {
+    const MoeOptions& options = shape_.options;
+    int count = 0;
+    for (std::int64_t slot = 0; slot < shape_.slot_count(); ++slot) {
+      const std::uint32_t row = memory_.row_of_slot[token * shape_.slot_count() + slot];
+      if (row == kNoRow) continue;
+      CombineSlot& from = slots[count++];
+      from = {.y = memory_.y + std::int64_t{row} * shape_.hidden};
+      if (memory_.down_biases != nullptr) {
+        from.bias = memory_.down_biases + memory_.group_of_row[row] * shape_.hidden;
+      }
+      if (slot < options.top_k) {
+        if (!options.weight_on_input) from.weight = tokens.weights[token * options.top_k + slot];
+      } else if (tokens.shared_weights != nullptr) {
+        from.weight = tokens.shared_weights[token * shape_.shared_count + slot - options.top_k];
+      }
+    }
+    return count;
+  }
+
+  const LayerShape shape_;
+  const LayerMemory memory_;
+  const SharedPool pool_;
+  const LayerRows& rows_;
+  // Scratch: calls of a layer take turns.
+  mutable std::vector<std::uint32_t> next_row_;
+  mutable std::vector<CombineSlot> slots_;  // of every thread
+  mutable std::int64_t row_count_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<backend::LayerSteps> layer_steps(const LayerShape& shape, const LayerMemory& memory,
+                                                 SharedPool pool) {
+  return std::make_unique<HostSteps>(shape, memory, pool);
+}
+
+}  // namespace thresher::cpu

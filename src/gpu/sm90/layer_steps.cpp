@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/sm90/layer_steps.hpp"
+
+#include "gpu/runtime/kernel_source.hpp"
+#include "gpu/sm90/entry_source.hpp"
+#include "gpu/sm90/layer_plan.hpp"
+
+namespace thresher::gpu::sm90 {
+namespace {
+
+Kernel compile_step(const Gpu& gpu, const LayerConfig& config) {
+  const std::string source = entry_source(config);
+  const Compilation compilation =
+      gpu.compile({.name = "layer.cu",
+                   .source = source,
+                   .headers = headers_of(source, kKernelSources),
+                   .architecture = gpu.device.properties().architecture()});
+  Kernel kernel = Module(gpu.device, compilation.cubin, "layer").kernel(kEntryName);
+  // So that blocks of a product start beside its own.
+  kernel.leave_shared_memory();
+  return kernel;
+}
+
+class GpuSteps : public backend::LayerSteps {
+ public:
+  GpuSteps(const Gpu& gpu, const SmLimits& limits, const backend::LayerShape& shape,
+           const backend::LayerMemory& memory)
+      : context_(gpu.device.context()), limits_(limits), shape_(shape), memory_(memory) {
+    for (const LayerStep step : {LayerStep::kGather, LayerStep::kActivate, LayerStep::kCombine}) {
+      kernels_.push_back(compile_step(gpu, layer_config(shape, step)));
+    }
+  }
+
+  std::size_t row_alignment() const override { return kLayerRowAlignment; }
+  std::int64_t launch_count() const override { return 1; }
+
+  void gather(const MoeTokens& tokens, void* stream) const override {
+    launch(LayerStep::kGather, tokens, stream);
+  }
+  void activate(const MoeTokens& tokens, void* stream) const override {
+    launch(LayerStep::kActivate, tokens, stream);
+  }
+  void combine(const MoeTokens& tokens, void* stream) const override {
+    launch(LayerStep::kCombine, tokens, stream);
+  }
+
+ private:
+  void launch(LayerStep step, const MoeTokens& tokens, void* handle) const {
+    const LayerLaunch launch = layer_launch(shape_, memory_, step, tokens, limits_);
+    const Stream stream(context_, static_cast<cuda::Stream>(handle));
+    kernels_[static_cast<std::size_t>(step)].launch(
+        stream,
+        {.grid = {static_cast<unsigned>(launch.block_count)},
+         .block = {static_cast<unsigned>(launch.thread_count)},
+         .shared_bytes = launch.shared_bytes,
+         .dependent = true},
+        launch.args);
+  }
+
+  const std::shared_ptr<Context> context_;
+  const SmLimits limits_;
+  const backend::LayerShape shape_;
+  const backend::LayerMemory memory_;
+  std::vector<Kernel> kernels_;  // by LayerStep
+};
+
+}  // namespace
+
+std::unique_ptr<backend::LayerSteps> layer_steps(const Gpu& gpu, const SmLimits& limits,
+                                                 const backend::LayerShape& shape,
+                                                 const backend::LayerMemory& memory) {
+  return std::make_unique<GpuSteps>(gpu, limits, shape, memory);
+}
+
+}  // namespace thresher::gpu::sm90

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs tests of the Python package: check.py LIBRARY MODULE [NEEDED==|>=VERSION...]
+
+The interpreter is the first of build/torch, build/venv and the system's that has all that is needed; without one the
+tests are skipped (exit code 77), and it says why.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+ROOT = FOLDER.parents[1]
+INTERPRETERS = [ROOT / "build" / "torch" / "bin" / "python3", ROOT / "build" / "venv" / "bin" / "python3",
+                pathlib.Path(sys.executable)]
+SKIPPED = 77
+
+
+def why_not(interpreter, needed):
+    """Empty if the interpreter has everything, otherwise what is missing."""
+    if not interpreter.exists():
+        return f"{interpreter} is not there"
+    for need in needed:
+        name, _, version = need.partition(">=")
+        ask = f"import importlib.metadata as m; print(m.version({name!r}))"
+        done = subprocess.run([interpreter, "-c", ask], capture_output=True, text=True)
+        if done.returncode != 0:
+            return f"{interpreter} has no {name}"
+        has = done.stdout.strip()
+        if numbers(has) < numbers(version):
+            return f"{interpreter} has {name} {has}, and {need} is needed"
+    return ""
+
+
+def numbers(version):
+    return [int(number) for number in re.findall(r"\d+", version)[:2]]
+
+
+def main(library, module, *needed):
+    reasons = []
+    for interpreter in INTERPRETERS:
+        reason = why_not(interpreter, needed)
+        if not reason:
+            environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "THRESHER_LIBRARY": library,
+                           "PYTHONDONTWRITEBYTECODE": "1"}
+            # torch's matrix products in 16 bits end by SIGILL in virtual machines that show AMX and do not allow it.
+            environment.setdefault("DNNL_MAX_CPU_ISA", "AVX512_CORE_BF16")
+            return subprocess.run([interpreter, "-m", "unittest", "-v", module], cwd=FOLDER,
+                                  env=environment).returncode
+        reasons.append(reason)
+    print(f"skipped {module}: {'; '.join(reasons)}")
+    return SKIPPED
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,447 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operators of PyTorch, on the CPU and, where there is one, on a GPU.
+
+THRESHER_INDUCTOR=1 compiles with torch's own compiler too, which takes a minute on a CPU.
+"""
+import gc
+import os
+import threading
+import types
+import unittest
+import unittest.mock
+
+import torch
+
+import thresher
+import thresher.torch as tt
+
+DEVICES = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
+BACKENDS = ["aot_eager", "inductor"] if os.environ.get("THRESHER_INDUCTOR") else ["aot_eager"]
+# How far a result may be from float64's, as a share of the sum of magnitudes: the rounding of the result, and of sums.
+BOUND = {torch.float32: 2e-5, torch.float16: 6e-4, torch.bfloat16: 4.2e-3}
+
+
+def weight(n, k, seed=0):
+    return tt.quantize_weight(torch.randn(n, k, generator=torch.Generator().manual_seed(seed)))
+
+
+def values_of(matrix):
+    return torch.from_numpy(matrix.dequantize()).double()
+
+
+def tokens(rows, k, dtype, device, seed=7):
+    return torch.randn(rows, k, generator=torch.Generator().manual_seed(seed)).to(dtype).to(device)
+
+
+def counts_of(*counts, device):
+    return torch.tensor(counts, dtype=torch.int32, device=device)
+
+
+class Products(unittest.TestCase):
+    def close(self, result, expected, magnitude):
+        self.assertEqual(result.shape, expected.shape)
+        error = (result.double().cpu() - expected).abs()
+        self.assertTrue((error <= BOUND[result.dtype] * magnitude + 1e-6).all(), f"{error.max()}")
+
+    def test_gemm_of_groups(self):
+        matrices = [weight(40, 64, seed) for seed in range(3)]
+        for device in DEVICES:
+            for dtype in (torch.bfloat16, torch.float16):
+                grouped = tt.GroupedWeights(matrices, device=device, activations=dtype, alpha=[1, 2, 3])
+                a = tokens(9, 64, dtype, device)
+                exact = a.double().cpu()
+                for counts in ([4, 0, 5], [9, 0, 0], [3, 3, 3]):
+                    parts = exact.split(counts)
+                    expected = torch.cat([part @ values_of(m).T * f for part, m, f in zip(parts, matrices, (1, 2, 3))])
+                    size = torch.cat([part.abs() @ values_of(m).abs().T * f
+                                      for part, m, f in zip(parts, matrices, (1, 2, 3))])
+                    for output in (None, torch.float32, torch.float16, torch.bfloat16):
+                        with self.subTest(device=device, dtype=dtype, counts=counts, output=output):
+                            c = torch.ops.thresher.gemm(a, grouped.id, counts_of(*counts, device=device),
+                                                        out_dtype=output)
+                            self.assertEqual(c.dtype, output or dtype)
+                            self.close(c, expected, size)
+
+    def test_dual(self):
+        gate, up = weight(40, 64, 1), weight(40, 64, 2)
+        for device in DEVICES:
+            with self.subTest(device):
+                grouped = tt.GroupedWeights([(gate, up)], device=device, alpha=0.5, alpha_up=2.0)
+                a = tokens(5, 64, torch.bfloat16, device)
+                exact = a.double().cpu()
+                g, u = exact @ values_of(gate).T * 0.5, exact @ values_of(up).T * 2
+                size = (exact.abs() @ values_of(gate).abs().T + 1) * (exact.abs() @ values_of(up).abs().T + 1)
+                self.close(torch.ops.thresher.dual(a, grouped.id, out_dtype=torch.float32),
+                           torch.nn.functional.silu(g) * u, size)
+
+    def test_nvfp4_activations(self):
+        matrix = weight(40, 64)
+        for device in DEVICES:
+            with self.subTest(device):
+                codes, scales, global_scale = torch.ops.thresher.quantize(tokens(6, 64, torch.bfloat16, device))
+                grouped = tt.GroupedWeights([matrix], device=device, activations=torch.uint8,
+                                            a_global_scale=global_scale.item())
+                a = values_of(tt.matrix_of(codes, scales, global_scale.item()))
+                c = torch.ops.thresher.gemm(codes, grouped.id, a_scales=scales, out_dtype=torch.float32)
+                self.close(c, a @ values_of(matrix).T, a.abs() @ values_of(matrix).abs().T)
+
+    def test_no_rows(self):
+        for device in DEVICES:
+            grouped = tt.GroupedWeights([weight(8, 16)], device=device)
+            self.assertEqual(torch.ops.thresher.gemm(tokens(0, 16, torch.bfloat16, device), grouped.id).shape, (0, 8))
+
+    def test_threads(self):
+        grouped = tt.GroupedWeights([weight(64, 64)])
+        a = tokens(16, 64, torch.bfloat16, "cpu")
+        expected = torch.ops.thresher.gemm(a, grouped.id)
+        wrong = []
+
+        def work():
+            for rows in (1, 5, 16) * 20:
+                if not torch.equal(torch.ops.thresher.gemm(a[:rows], grouped.id), expected[:rows]):
+                    wrong.append(rows)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+        self.assertEqual(wrong, [])
+
+
+class Quantize(unittest.TestCase):
+    def test_every_way_writes_the_same_bytes(self):
+        """The library's, and what a GPU does, given its global scale or not."""
+        for dtype in (torch.float32, torch.float16, torch.bfloat16):
+            x = tokens(33, 256, dtype, "cpu") * 5
+            x[0, :16], x[1, 3], x[2, 16:32] = 0, -0.0, x[2, 16:32] * 1e-6
+            expected = torch.ops.thresher.quantize(x)
+            others = [tt._device_quantize(x, None), torch.ops.thresher.quantize(x, expected[2])]
+            others += [torch.ops.thresher.quantize(x.to(device)) for device in DEVICES]
+            for other in others:
+                for ours, theirs in zip(other, expected):
+                    self.assertEqual(ours.dtype, theirs.dtype)
+                    self.assertTrue(torch.equal(ours.cpu().float(), theirs.float()))
+
+    def test_midpoints_and_saturation(self):
+        edges = torch.tensor([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0, 6.0, -0.25, -0.75, -1.25, -1.75, -2.5, -3.5, -5.0,
+                              0.1])[None]
+        x = torch.cat([edges, edges.nextafter(torch.tensor(9.0)), edges.nextafter(torch.tensor(-9.0))])
+        one = torch.tensor(1.0)
+        for device in DEVICES:
+            codes, scales, _ = torch.ops.thresher.quantize(x.to(device), one.to(device))
+            host = thresher.quantize(x.numpy(), global_scale=None)
+            self.assertEqual(codes.cpu().numpy().tolist(), host.codes.tolist())
+            codes, _, _ = torch.ops.thresher.quantize(x.to(device) * 4096, one.to(device))
+            self.assertEqual(codes[0, 3].item() >> 4, 7)  # beyond 6 * 448
+
+    def test_what_it_refuses(self):
+        for sentence, x in [("multiple of 16", torch.zeros(1, 17)), ("rows, k", torch.zeros(16)),
+                            ("torch.int32", torch.zeros(1, 16, dtype=torch.int32)),
+                            ("not contiguous", torch.zeros(16, 32).T)]:
+            with self.assertRaisesRegex(thresher.Error, sentence):
+                torch.ops.thresher.quantize(x)
+        with self.assertRaisesRegex(thresher.Error, "row 0, column 3"):
+            torch.ops.thresher.quantize(torch.tensor([[0.0] * 3 + [float("nan")] + [0.0] * 12]))
+
+
+class Operators(unittest.TestCase):
+    def test_opcheck(self):
+        for device in DEVICES:
+            grouped = tt.GroupedWeights([weight(8, 16), weight(8, 16, 1)], device=device)
+            dual = tt.GroupedWeights([(weight(8, 16), weight(8, 16, 1))], device=device)
+            a = tokens(3, 16, torch.bfloat16, device)
+            torch.library.opcheck(torch.ops.thresher.gemm.default, (a, grouped.id, counts_of(1, 2, device=device)))
+            torch.library.opcheck(torch.ops.thresher.dual.default, (a, dual.id), {"out_dtype": torch.float32})
+            torch.library.opcheck(torch.ops.thresher.quantize.default, (a,))
+
+    def test_compile(self):
+        for device in DEVICES:
+            layers = [tt.GroupedWeights([weight(32, 32, seed)], device=device) for seed in range(2)]
+
+            def model(x):
+                for layer in layers:
+                    x = torch.relu(torch.ops.thresher.gemm(x * 2, layer.id))
+                return x
+
+            for backend in BACKENDS:
+                with self.subTest(device=device, backend=backend):
+                    torch._dynamo.reset()
+                    compiled = torch.compile(model, fullgraph=True, backend=backend, dynamic=True)
+                    for rows in (3, 5, 1):
+                        a = tokens(rows, 32, torch.bfloat16, device)
+                        torch.testing.assert_close(compiled(a), model(a))
+
+    def test_bad_input(self):
+        for device in DEVICES:
+            one = tt.GroupedWeights([weight(8, 16)], device=device)
+            two = tt.GroupedWeights([weight(8, 16), weight(8, 16, 1)], device=device)
+            codes = tt.GroupedWeights([weight(8, 16)], device=device, activations=torch.uint8)
+            a = tokens(3, 16, torch.bfloat16, device)
+            gemm = torch.ops.thresher.gemm
+            for sentence, call in [
+                    ("torch.float32 but the weights were packed for torch.bfloat16", lambda: gemm(a.float(), one.id)),
+                    ("shape", lambda: gemm(a[:, :8].contiguous(), one.id)),
+                    ("shape", lambda: gemm(a[0], one.id)),
+                    ("not contiguous", lambda: gemm(a.new_zeros(16, 3).T, one.id)),
+                    ("no weights of id 999999", lambda: gemm(a, 999999)),
+                    ("packed for gemm, not for dual", lambda: torch.ops.thresher.dual(a, one.id)),
+                    ("no counts", lambda: gemm(a, two.id)),
+                    ("counts is torch.int64", lambda: gemm(a, two.id, counts_of(1, 2, device=device).long())),
+                    ("counts is torch.int32 of shape", lambda: gemm(a, two.id, counts_of(3, device=device))),
+                    ("a_scales comes with NVFP4", lambda: gemm(a, one.id, None, a.view(torch.uint8))),
+                    ("a_scales comes with NVFP4", lambda: gemm(a.new_zeros(3, 8, dtype=torch.uint8), codes.id)),
+                    ("a_scales is", lambda: gemm(a.new_zeros(3, 8, dtype=torch.uint8), codes.id, None, a)),
+                    ("out_dtype = torch.int8", lambda: gemm(a, one.id, out_dtype=torch.int8))]:
+                with self.subTest(sentence, device=device), self.assertRaisesRegex(thresher.Error, sentence):
+                    call()
+        cpu = tt.GroupedWeights([weight(8, 16), weight(8, 16, 1)])
+        with self.assertRaisesRegex(thresher.Error, "the counts sum to 4 but a has 3 rows"):
+            torch.ops.thresher.gemm(tokens(3, 16, torch.bfloat16, "cpu"), cpu.id, counts_of(2, 2, device="cpu"))
+        with self.assertRaisesRegex(thresher.Error, "groups differ"):
+            tt.GroupedWeights([weight(8, 16), weight(8, 32)])
+        with self.assertRaisesRegex(thresher.Error, "no engine for meta"):
+            tt.engine("meta")
+        with self.assertRaisesRegex(thresher.Error, "is none of"):
+            tt.GroupedWeights([weight(8, 16)], activations=torch.float32)
+
+    def test_weights_go_with_their_last_reference(self):
+        grouped = tt.GroupedWeights([weight(8, 16)])
+        number = grouped.id
+        torch.ops.thresher.gemm(tokens(1, 16, torch.bfloat16, "cpu"), number)
+        del grouped
+        gc.collect()
+        with self.assertRaisesRegex(thresher.Error, "they must live"):
+            torch.ops.thresher.gemm(tokens(1, 16, torch.bfloat16, "cpu"), number)
+
+
+def moe(device, experts=4, top_k=2, tokens_max=8, dtype="bf16", **options):
+    made = [thresher.Expert(weight(32, 64, 3 * seed), weight(32, 64, 3 * seed + 1), weight(64, 32, 3 * seed + 2))
+            for seed in range(experts)]
+    layer = thresher.MoeLayer(tt.engine(device), made, top_k=top_k, tokens_max=tokens_max, x=dtype, **options)
+    return tt.Moe(layer, device), made
+
+
+def routed(rows, device, experts=4, top_k=2):
+    generator = torch.Generator().manual_seed(3)
+    return (torch.randint(experts, (rows, top_k), generator=generator).to(device),
+            torch.rand(rows, top_k, generator=generator).to(device))
+
+
+class Layers(unittest.TestCase):
+    def expected(self, experts, x, ids, weights):
+        out = torch.zeros(x.shape[0], 64, dtype=torch.float64)
+        for token in range(x.shape[0]):
+            for index, factor in zip(ids[token].tolist(), weights[token].tolist()):
+                if 0 <= index < len(experts):
+                    gate, up, down = (values_of(getattr(experts[index], name)) for name in ("gate", "up", "down"))
+                    one = x[token].double().cpu()
+                    out[token] += factor * (torch.nn.functional.silu(gate @ one) * (up @ one)) @ down.T
+        return out
+
+    def test_values(self):
+        for device in DEVICES:
+            layer, experts = moe(device)
+            for rows in (0, 1, 8, 21):  # 21 in parts of 8
+                with self.subTest(device=device, rows=rows):
+                    x, (ids, weights) = tokens(rows, 64, torch.bfloat16, device), routed(rows, device)
+                    out = torch.ops.thresher.moe(x, ids, weights, layer.id)
+                    self.assertEqual((out.shape, out.dtype), ((rows, 64), torch.bfloat16))
+                    if rows:
+                        wanted = self.expected(experts, x, ids.cpu(), weights.cpu())
+                        self.assertLess((out.double().cpu() - wanted).abs().max(), 1e-2 * wanted.abs().max())
+                        again = torch.ops.thresher.moe(x, ids.int(), weights, layer.id)
+                        self.assertTrue(torch.equal(again, out))
+
+    def test_rows_may_be_far_apart(self):
+        for device in DEVICES:
+            layer, _ = moe(device)
+            wide, (ids, weights) = tokens(5, 128, torch.bfloat16, device), routed(5, device)
+            self.assertTrue(torch.equal(torch.ops.thresher.moe(wide[:, 64:], ids, weights, layer.id),
+                                        torch.ops.thresher.moe(wide[:, 64:].contiguous(), ids, weights, layer.id)))
+
+    def test_ids_that_are_nobodys(self):
+        """Beyond int32 too: 2^32 is not expert 0."""
+        for device in DEVICES:
+            layer, _ = moe(device)
+            x, (ids, weights) = tokens(3, 64, torch.bfloat16, device), routed(3, device)
+            ids[0] = torch.tensor([2**32, 2**32 + 1])
+            ids[1] = torch.tensor([-1, -2**40])
+            out = torch.ops.thresher.moe(x, ids, weights, layer.id)
+            self.assertEqual((out[:2].abs().sum().item(), out[2].abs().sum().item() > 0), (0, True))
+
+    def test_opcheck_and_compile(self):
+        for device in DEVICES:
+            layer, _ = moe(device)
+            x, (ids, weights) = tokens(5, 64, torch.bfloat16, device), routed(5, device)
+            torch.library.opcheck(torch.ops.thresher.moe.default, (x, ids, weights, layer.id))
+
+            def model(x):
+                return torch.ops.thresher.moe(torch.relu(x), ids, weights, layer.id) * 2
+
+            for backend in BACKENDS:
+                torch._dynamo.reset()
+                compiled = torch.compile(model, fullgraph=True, backend=backend)
+                torch.testing.assert_close(compiled(x), model(x))
+
+    def test_bad_input(self):
+        call = torch.ops.thresher.moe
+        for device in DEVICES:
+            layer, _ = moe(device)
+            x, (ids, weights) = tokens(3, 64, torch.bfloat16, device), routed(3, device)
+            for sentence, arguments in [
+                    ("x is of torch.float32 but the layer was made", (x.float(), ids, weights, layer.id)),
+                    ("x has shape", (x[:, :32], ids, weights, layer.id)),
+                    ("not contiguous", (x.new_zeros(64, 3).T, ids, weights, layer.id)),
+                    ("ids has shape", (x, ids[:2], weights, layer.id)),
+                    ("weights has shape", (x, ids, weights[:, :1], layer.id)),
+                    ("ids is of torch.float32", (x, ids.float(), weights, layer.id)),
+                    ("weights is of torch.int64", (x, ids, ids, layer.id)),
+                    ("shared_weights has shape", (x, ids, weights, layer.id, weights)),
+                    ("no layer of id 999999", (x, ids, weights, 999999))]:
+                with self.subTest(sentence, device=device), self.assertRaisesRegex(thresher.Error, sentence):
+                    call(*arguments)
+        own = thresher.Engine(threads=1)
+        with self.assertRaisesRegex(thresher.Error, "belongs to"):
+            tt.Moe(thresher.MoeLayer(own, moe("cpu")[1], top_k=2), "cpu")
+
+    @unittest.skipUnless(torch.cuda.is_available(), "no GPU")
+    def test_in_a_graph_and_on_streams(self):
+        layer, _ = moe("cuda", tokens_max=16)
+        x, (ids, weights) = tokens(16, 64, torch.bfloat16, "cuda"), routed(16, "cuda")
+        expected = torch.ops.thresher.moe(x, ids, weights, layer.id)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            result = torch.ops.thresher.moe(x, ids, weights, layer.id)
+        x.copy_(x.flip(0))
+        ids.copy_(ids.flip(0))
+        weights.copy_(weights.flip(0))
+        graph.replay()
+        torch.testing.assert_close(result, expected.flip(0), rtol=1e-2, atol=1e-2)
+        streams = [torch.cuda.Stream() for _ in range(3)]
+        torch.cuda.synchronize()
+        now = torch.ops.thresher.moe(x, ids, weights, layer.id)
+        torch.cuda.synchronize()
+        results = []
+        for repeat in range(12):
+            with torch.cuda.stream(streams[repeat % 3]):
+                results.append(torch.ops.thresher.moe(x, ids, weights, layer.id))
+        torch.cuda.synchronize()
+        for one in results:
+            self.assertTrue(torch.equal(one, now))
+
+
+class Emulated(unittest.TestCase):
+    """What runs for CUDA tensors, where the device is the emulator and streams are stand-ins."""
+
+    def setUp(self):
+        cpu = torch.device("cpu")
+        stream = types.SimpleNamespace(cuda_stream=0)
+        for target, name, value in ((tt, "_engines", {cpu: thresher.Engine("emulator")}),
+                                    (torch.cuda, "current_stream", lambda device: stream),
+                                    (torch.cuda, "is_current_stream_capturing", lambda: False),
+                                    (torch._C, "_cuda_getCurrentRawStream", lambda index: 0)):
+            patch = unittest.mock.patch.object(target, name, value, create=True)
+            patch.start()
+            self.addCleanup(patch.stop)
+        self.stream = stream
+
+    def test_products_of_groups(self):
+        matrices = [weight(40, 64, seed) for seed in range(3)]
+        grouped = tt.GroupedWeights(matrices)
+        for rows, counts in ((9, (4, 0, 5)), (3, (0, 3, 0)), (20, (1, 2, 17))):
+            a = tokens(rows, 64, torch.bfloat16, "cpu")
+            c = tt._device_product("gemm", a, grouped.id, counts_of(*counts, device="cpu"), out_dtype=torch.float32)
+            expected = torch.cat([part @ values_of(m).T for part, m in zip(a.double().split(counts), matrices)])
+            self.assertLess((c - expected).abs().max(), 1e-3)
+        self.assertEqual(sorted(bucket for bucket, _ in grouped._ready), [16, 32])
+
+    def test_one_group(self):
+        gate, up = weight(40, 64, 1), weight(40, 64, 2)
+        grouped = tt.GroupedWeights([(gate, up)])
+        for rows in (5, 1, 0):
+            a = tokens(rows, 64, torch.bfloat16, "cpu")
+            c = tt._device_product("dual", a, grouped.id, out_dtype=torch.float32)
+            exact = torch.nn.functional.silu(a.double() @ values_of(gate).T) * (a.double() @ values_of(up).T)
+            torch.testing.assert_close(c.double(), exact, rtol=1e-3, atol=1e-3)
+
+    def test_a_capture_without_a_first_call_says_so(self):
+        grouped = tt.GroupedWeights([weight(40, 64)])
+        with unittest.mock.patch.object(torch.cuda, "is_current_stream_capturing", lambda: True):
+            with self.assertRaisesRegex(thresher.Error, "was not called before this capture"):
+                tt._device_product("gemm", tokens(3, 64, torch.bfloat16, "cpu"), grouped.id)
+
+    def test_layers(self):
+        layer, _ = moe("cpu")
+        layer.stream = self.stream
+        x, (ids, weights) = tokens(11, 64, torch.bfloat16, "cpu"), routed(11, "cpu")
+        emulated = tt._moe(x, ids, weights, layer.id)
+        tt._engines.clear()
+        host, _ = moe("cpu")
+        torch.testing.assert_close(emulated, tt._moe(x, ids, weights, host.id), rtol=2e-2, atol=2e-2)
+
+
+@unittest.skipUnless(torch.cuda.is_available(), "no GPU")
+class Streams(unittest.TestCase):
+    def setUp(self):
+        self.grouped = tt.GroupedWeights([weight(256, 256, seed) for seed in range(4)], device="cuda")
+        self.counts = counts_of(3, 0, 9, 4, device="cuda")
+        self.a = tokens(16, 256, torch.bfloat16, "cuda")
+        self.expected = torch.ops.thresher.gemm(self.a, self.grouped.id, self.counts)
+        torch.cuda.synchronize()
+
+    def test_work_is_queued_behind_the_current_stream(self):
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            late = torch.zeros_like(self.a)
+            torch.cuda._sleep(50_000_000)
+            late.copy_(self.a)
+            result = torch.ops.thresher.gemm(late, self.grouped.id, self.counts)
+            self.assertFalse(stream.query(), "the call waited")
+        stream.synchronize()
+        self.assertTrue(torch.equal(result, self.expected))
+
+    def test_streams_take_turns(self):
+        streams = [torch.cuda.Stream() for _ in range(3)]
+        results = []
+        for repeat in range(30):
+            with torch.cuda.stream(streams[repeat % 3]):
+                results.append(torch.ops.thresher.gemm(self.a, self.grouped.id, self.counts))
+        torch.cuda.synchronize()
+        for result in results:
+            self.assertTrue(torch.equal(result, self.expected))
+
+    def test_a_graph_follows_its_inputs(self):
+        a, counts = self.a.clone(), self.counts.clone()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            result = torch.ops.thresher.gemm(a, self.grouped.id, counts)
+        for seed, split in ((1, (16, 0, 0, 0)), (2, (4, 4, 4, 4)), (3, (0, 0, 1, 15))):
+            a.copy_(tokens(16, 256, torch.bfloat16, "cuda", seed))
+            counts.copy_(counts_of(*split, device="cuda"))
+            graph.replay()
+            expected = torch.ops.thresher.gemm(a.clone(), self.grouped.id, counts.clone())
+            self.assertTrue(torch.equal(result, expected))
+
+    def test_a_capture_without_a_first_call_says_so(self):
+        fresh = tt.GroupedWeights([weight(64, 64)], device="cuda")
+        a = tokens(4, 64, torch.bfloat16, "cuda")
+        with self.assertRaisesRegex(thresher.Error, "was not called before this capture"):
+            with torch.cuda.graph(torch.cuda.CUDAGraph()):
+                torch.ops.thresher.gemm(a, fresh.id)
+        torch.cuda.synchronize()
+
+    def test_tensors_may_go_while_work_is_queued(self):
+        torch.cuda._sleep(50_000_000)
+        for _ in range(20):
+            result = torch.ops.thresher.gemm(self.a.clone(), self.grouped.id, self.counts.clone())
+            torch.full_like(self.a, float("nan"))
+        self.assertTrue(torch.equal(result, self.expected))
+
+    def test_devices_are_not_mixed(self):
+        with self.assertRaisesRegex(thresher.Error, "a is on cpu but the weights are on cuda:0"):
+            torch.ops.thresher.gemm(self.a.cpu(), self.grouped.id, self.counts.cpu())
+        with self.assertRaisesRegex(thresher.Error, "counts is on cpu"):
+            torch.ops.thresher.gemm(self.a, self.grouped.id, self.counts.cpu())
+
+
+if __name__ == "__main__":
+    unittest.main()
