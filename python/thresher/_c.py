@@ -147,6 +147,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "thresher_engine_destroy": (None, [_HANDLE]),
     "thresher_engine_device": (c_char_p, [_HANDLE]),
     "thresher_engine_description": (c_char_p, [_HANDLE]),
+    "thresher_engine_plan_note": (c_char_p, [_HANDLE]),
     "thresher_thread_count": (c_int32, [_HANDLE]),
     "thresher_variant_count": (c_int64, [_HANDLE]),
     "thresher_variant_name": (c_char_p, [_HANDLE, c_int64]),
