@@ -58,9 +58,17 @@ void File::map() {
 
 std::shared_ptr<const std::byte> File::bytes(std::uint64_t offset, std::uint64_t count) const {
   THRESHER_ASSERT(offset <= size_ && count <= size_ - offset);
-  if (!mapped_) return read(offset, count);
+  // A touch of a mapped page makes the system read many after it: too much for a number or two.
+  constexpr std::uint64_t kSmallBytes = 4096;
+  if (!mapped_ || count <= kSmallBytes) return read(offset, count);
   // The mapping is kept by whoever holds a piece of it.
   return {mapping_, mapping_.get() + offset};
+}
+
+// Only ever a hint: nothing follows from its failure.
+void File::prefetch(std::uint64_t offset, std::uint64_t count) const {
+  posix_fadvise(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(count),
+                POSIX_FADV_WILLNEED);
 }
 
 std::shared_ptr<const std::byte> File::read(std::uint64_t offset, std::uint64_t count) const {
