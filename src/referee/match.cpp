@@ -106,6 +106,8 @@ class Referee {
     arm_.call_timeout_seconds = options.call_timeout_seconds;
     gpu_ = venue_.hold_gpu(options.gpu, new_folder().path());
     arm_.gpu = gpu_.get();
+    if (!gpu_) engine_.emplace(EngineOptions{.thread_count = arm_.thread_count});
+    arm_.engine = gpu_ ? &gpu_->engine() : &*engine_;
     if (gpu_) note(gpu_->engine().description());
   }
 
@@ -206,9 +208,7 @@ class Referee {
 
   std::vector<std::string> same_plan(const Match& match) {
     std::vector<std::string> names =
-        gpu_ ? problems_of_same_plan(match.champion, match.challenger, suite_, gpu_->engine())
-             : problems_of_same_plan(match.champion, match.challenger, suite_,
-                                     Engine({.thread_count = arm_.thread_count}));
+        problems_of_same_plan(match.champion, match.challenger, suite_, *arm_.engine);
     if (!names.empty()) {
       note(fmt::format("the same plan in both arms, no regression possible: {}",
                        fmt::join(names, ", ")));
@@ -320,6 +320,7 @@ class Referee {
   double timing_seconds_ = 0;
   MatchRecord record_;
   std::unique_ptr<RefereeGpu> gpu_;  // on a GPU
+  std::optional<Engine> engine_;     // elsewhere
 };
 
 }  // namespace

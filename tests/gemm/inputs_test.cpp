@@ -109,8 +109,7 @@ TEST(Inputs, ExactOnesGiveTheOraclesBitsInAnyOrder) {
       const Inputs inputs = make_inputs(problem, InputFamily::kExact, 3);
       for (const Order order : {Order::kForwards, Order::kBackwards, Order::kPairwise}) {
         const Buffers outputs = fp32_model(problem, inputs, order);
-        const Conformance result =
-            check_outputs(problem, inputs, views_of(outputs), {.bitwise = true});
+        const Conformance result = check_outputs(problem, inputs, views_of(outputs), Rigour::kBits);
         EXPECT_TRUE(result.ok) << "k " << k << ", " << to_string(activations) << ": "
                                << result.first_failure;
         EXPECT_EQ(result.checked_count, 8);

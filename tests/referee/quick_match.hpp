@@ -23,6 +23,25 @@ inline Suite heavy_suite() {
   return suite;
 }
 
+// More groups than any sample has corners, and more multiply-adds than the oracle is asked for in a
+// timed call.
+inline Suite crowd_suite() {
+  Suite suite{.name = "crowd"};
+  suite.problems.push_back(make_problem(std::vector<std::int64_t>(20, 3), 160, 64, Op::kGemm,
+                                        Activations::kNvfp4, Output::kFp16));
+  suite.problems[0].name = "crowd_gemm";
+  return suite;
+}
+
+// More than it is asked for in the gates.
+inline Suite wide_suite() {
+  Suite suite{.name = "wide"};
+  suite.problems.push_back(
+      make_problem({8}, 4112, 256, Op::kGemm, Activations::kNvfp4, Output::kBf16));
+  suite.problems[0].name = "wide_gemm";
+  return suite;
+}
+
 inline Suite all_kinds_suite() {
   Suite suite{.name = "all kinds"};
   for (const Op op : {Op::kGemm, Op::kDual}) {
