@@ -19,10 +19,15 @@ struct HeatValues {
     std::vector<double> log_ratio;        // D_jk; > 0: the challenger is faster
     std::vector<double> champion_log_ns;  // ln of the heat's median
     std::vector<double> challenger_log_ns;
+    // As log_ratio, of what a few slow calls move: the mean, and the 90th percentile.
+    std::vector<double> mean_log_ratio;
+    std::vector<double> tail_log_ratio;
   };
 
   std::vector<OfProblem> problems;        // in the order of MatchSamples::problems
   std::vector<double> geomean_log_ratio;  // G_k, the mean of D_jk over problems
+  std::vector<double> geomean_mean_log_ratio;
+  std::vector<double> geomean_tail_log_ratio;
   int heat_count = 0;
   int block_count = 0;     // in these heats
   int left_out_count = 0;  // of them, disturbed
@@ -34,6 +39,9 @@ double block_log_ratio(const Block& block);
 // The Hodges-Lehmann estimate: the median of the means of all pairs, every value paired with itself
 // as well. Nearly as sharp as the mean for normal noise, and not moved by a few wild values.
 double middle_of_pairs(std::span<const double> values);
+
+// The least value that nine of ten do not exceed. `values` may not be empty.
+double ninetieth_percentile(std::vector<double> values);
 
 // Blocks marked as disturbed are left out where the heat has others of the same problem.
 // Throws Error where a time is not a positive number or a block names no problem.
