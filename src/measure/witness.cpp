@@ -201,7 +201,7 @@ class Witness::Products {
     std::vector<Projection> projections(weights_.size());
     const auto has_rows = [&](std::size_t i) { return problem_.groups[group_of(i)].m > 0; };
     cpu::side_by_side(weights_.size(), [&](std::size_t i) {
-      Random random(seed, i);
+      Random random = Random::secret(seed, i);
       if (has_rows(i)) {
         projections[i] = project(inputs.groups[group_of(i)].*side_of(i).matrix, random);
       }

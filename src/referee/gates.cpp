@@ -33,7 +33,7 @@ class Gates {
   Gates(const Job& job, const std::vector<Case>& cases, const GateOptions& options)
       : options_(options),
         cases_(cases),
-        random_(options.seed),
+        random_(Random::secret(options.seed)),
         entered_(venue_of(job.backend)
                      .make_staged_arm(job, problems_of(cases), options.arm, random_.next())),
         stage_(*entered_.stage),
@@ -126,7 +126,7 @@ class Gates {
 }  // namespace
 
 GateResult pass_gates(const Job& job, const Suite& suite, const GateOptions& options) {
-  Random random(options.seed, 1);
+  Random random = Random::secret(options.seed, 1);
   std::vector<Case> cases{smoke_case(suite)};
   if (options.scope == Scope::kAll) {
     for (Case& one : correctness_cases(suite, random)) cases.push_back(std::move(one));

@@ -99,7 +99,7 @@ class Referee {
     check_suite(suite);
     check_earlier(options.earlier, suite);
     record_.seed = options.seed != 0 ? options.seed : secret_seed();
-    random_ = Random(record_.seed);
+    random_ = Random::secret(record_.seed);
     arm_.program = options.program;
     arm_.scratch = folder_.path();
     arm_.thread_count = options.thread_count != 0 ? options.thread_count : cpu::usable_core_count();
@@ -183,6 +183,10 @@ class Referee {
 
   MatchRecord finish() {
     record_.seconds = seconds_since(begin_);
+    if (options_.seed != 0) {
+      record_.verdict.missing_protections.emplace_back(
+          "secret inputs (the seed was given: whoever knows it can foresee them)");
+    }
     return std::move(record_);
   }
 

@@ -42,6 +42,15 @@ inline Suite wide_suite() {
   return suite;
 }
 
+// Sums so long that the bound of a single element has room for 8-bit activations.
+inline Suite long_suite() {
+  Suite suite{.name = "long"};
+  suite.problems.push_back(
+      make_problem({3}, 48, 7168, Op::kGemm, Activations::kBf16, Output::kBf16));
+  suite.problems[0].name = "long_gemm";
+  return suite;
+}
+
 inline Suite all_kinds_suite() {
   Suite suite{.name = "all kinds"};
   for (const Op op : {Op::kGemm, Op::kDual}) {

@@ -11,7 +11,9 @@ namespace {
 std::vector<Inputs> draw(std::span<const GpuEntry> entries, std::uint64_t seed) {
   std::vector<Inputs> drawn(entries.size());
   cpu::side_by_side(entries.size(), [&](std::size_t i) {
-    drawn[i] = make_inputs(entries[i].problem, InputFamily::kNatural, Random(seed, i).next());
+    drawn[i] =
+        make_inputs(entries[i].problem, InputFamily::kNatural, Random::secret(seed, i).next());
+    make_factors_exact(drawn[i]);
   });
   return drawn;
 }
@@ -38,7 +40,7 @@ GpuCopies::GpuCopies(const gpu::Device& device, const Engine& engine, std::vecto
 void GpuCopies::turn(Random& random) {
   const std::uint64_t seed = random.next();
   cpu::side_by_side(copies_.size(), [&](std::size_t i) {
-    Random stream(seed, i);
+    Random stream = Random::secret(seed, i);
     turn_rows(copies_[i].problem, copies_[i].inputs, stream);
     signs_[i] = witnesses_[problem_of_copy_[i]].row_signs(copies_[i].inputs);
     stage_.write(copies_[i]);

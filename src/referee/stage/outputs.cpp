@@ -56,4 +56,11 @@ std::optional<Fault> find_wrong_value(const measure::Witness& witness, const Pro
                fmt::format("problem '{}', {}: {}", problem.name, where, found.first_failure));
 }
 
+std::optional<Fault> find_timed_fault(const measure::Witness& witness, const Problem& problem,
+                                      const std::vector<OutputView>& outputs, InputFamily family) {
+  return find_wrong_value(witness, problem, outputs, rigour_of(problem, family),
+                          check::kTimedOutput,
+                          fmt::format("{} inputs in a timed call", to_string(family)));
+}
+
 }  // namespace thresher::referee

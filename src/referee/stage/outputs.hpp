@@ -46,4 +46,8 @@ std::optional<Fault> find_wrong_value(const measure::Witness& witness, const Pro
                                       const std::vector<OutputView>& outputs, Rigour rigour,
                                       const char* check_name, std::string_view where);
 
+// The same of a timed call.
+std::optional<Fault> find_timed_fault(const measure::Witness& witness, const Problem& problem,
+                                      const std::vector<OutputView>& outputs, InputFamily family);
+
 }  // namespace thresher::referee

@@ -34,6 +34,7 @@ DrawnWeights draw_weights(const Contest& contest, Random& random) {
   DrawnWeights drawn;
   for (const Problem& problem : contest.suite.problems) {
     drawn.inputs.push_back(make_inputs(problem, InputFamily::kNatural, random.next()));
+    make_factors_exact(drawn.inputs.back());
     drawn.witnesses.emplace_back(*contest.arm.engine, problem, drawn.inputs.back(),
                                  WitnessOptions{.seed = random.next()});
   }
@@ -99,14 +100,22 @@ class CpuSampler final : public Sampler {
       if (warming.fault) return {.fault = std::move(warming.fault)};
     }
     redraw_activations(staged.problem, staged.inputs, random_);
+    InputFamily family = InputFamily::kNatural;
+    Inputs natural;
+    if (toss_exact(staged.problem, random_)) {
+      family = InputFamily::kExact;
+      natural = activations_of(staged.inputs);
+      draw_exact_activations(staged.problem, staged.inputs, random_);
+    }
     CallResult result = arm(role).call(staged, {.slowed_share = slowed_share,
                                                 .flushed = contest_.cold,
                                                 .weights_flushed = weights_shared_});
     if (!result.fault) result.fault = check_light(contest_, role, staged.problem, result.ns);
-    if (!result.fault) result.fault = find_wrong_call(index, result.outputs);
+    if (!result.fault) result.fault = find_wrong_call(index, result.outputs, family);
+    if (family == InputFamily::kExact) put_activations(std::move(natural), staged.inputs);
     if (!result.fault && !contest_.cold) {
       put_activations(std::move(warming_activations), staged.inputs);
-      result.fault = find_wrong_call(index, warming.outputs);
+      result.fault = find_wrong_call(index, warming.outputs, InputFamily::kNatural);
     }
     return {.fault = std::move(result.fault), .ns = result.ns};
   }
@@ -117,12 +126,12 @@ class CpuSampler final : public Sampler {
   }
 
  private:
-  std::optional<Fault> find_wrong_call(std::size_t index, const std::vector<OutputView>& outputs) {
+  std::optional<Fault> find_wrong_call(std::size_t index, const std::vector<OutputView>& outputs,
+                                       InputFamily family) {
     const StagedProblem& staged = staged_[index];
     Witness& witness = drawn_.witnesses[index];
     witness.testify(staged.inputs, signs_[index]);
-    return find_wrong_value(witness, staged.problem, outputs, Rigour::kTypical, check::kTimedOutput,
-                            "in a timed call");
+    return find_timed_fault(witness, staged.problem, outputs, family);
   }
 
   const Contest& contest_;

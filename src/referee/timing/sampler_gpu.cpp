@@ -91,10 +91,11 @@ class GpuSampler final : public Sampler {
     for (InspectedCall& call : calls) {
       if (fault) break;
       StagedProblem& copy = copies[call.copy_index];
+      Inputs own = activations_of(copy.inputs);
       put_activations(std::move(call.activations), copy.inputs);
       witness.testify(copy.inputs, copies_.signs_of(problem_index)[call.copy_index]);
-      fault = find_wrong_value(witness, copy.problem, call.outputs, Rigour::kTypical,
-                               check::kTimedOutput, "in a timed call");
+      fault = find_timed_fault(witness, copy.problem, call.outputs, call.family);
+      put_activations(std::move(own), copy.inputs);
     }
     return fault;
   }
