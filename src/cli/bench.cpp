@@ -182,8 +182,10 @@ class Bench {
     for (const std::string& note : peers.notes) tell(fmt::format("{}: {}", problem.name, note));
     entrants.insert(entrants.end(), peers.entrants.begin(), peers.entrants.end());
 
+    measure::Witness witness(lane.engine, problem, inputs, {.seed = options_.seed});
+    witness.testify(inputs);
     const std::vector<Timing> timings = measure::play_series(
-        *clock, entrants, inputs,
+        *clock, entrants, witness,
         {.seconds = options_.seconds, .seed = options_.seed, .copy_count = cold.copy_count()});
     for (const Timing& timing : timings) doubt_ceilings(lane, problem, timing.us.median);
     const int sm_mhz = sm_clock_mhz(lane.engine);

@@ -8,7 +8,7 @@ namespace thresher::cli {
 namespace {
 
 constexpr double kInputCopiesOfAMatch = 2;
-constexpr double kPackedCopiesOfAMatch = 2;
+constexpr double kPackedCopiesOfAMatch = 3;  // two arms at least, and the witness
 
 double match_bytes(const Problem& problem) {
   return kInputCopiesOfAMatch * measure::input_bytes(problem) +

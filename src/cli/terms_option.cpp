@@ -21,7 +21,7 @@ bool is_number(const std::string& text, double& number) {
 Option terms_option(std::vector<std::string>& terms) {
   return {.name = "--terms",
           .value = &terms,
-          .what = "Deal terms: speedup=1.01 regression=0.03 spread=0.05 confidence=0.95",
+          .what = "Deal terms: speedup=1.01 regression=0.03 spread=0.05 tail=0.03 confidence=0.95",
           .type_text = "NAME=VALUE ..."};
 }
 
@@ -30,6 +30,7 @@ DealTerms terms_from(const std::vector<std::string>& assignments) {
   const std::map<std::string, double*> known = {{"speedup", &terms.speedup_min},
                                                 {"regression", &terms.regression_max},
                                                 {"spread", &terms.spread_max},
+                                                {"tail", &terms.tail_max},
                                                 {"confidence", &terms.confidence}};
   for (const std::string& assignment : assignments) {
     const std::size_t equals = std::min(assignment.find('='), assignment.size());
@@ -37,7 +38,8 @@ DealTerms terms_from(const std::vector<std::string>& assignments) {
     const std::string number = assignment.substr(std::min(equals + 1, assignment.size()));
     if (found == known.end() || !is_number(number, *found->second)) {
       throw UsageError(
-          fmt::format("deal term '{}' is not speedup, regression, spread or confidence = a number",
+          fmt::format("deal term '{}' is not speedup, regression, spread, tail or confidence = a "
+                      "number",
                       assignment));
     }
   }

@@ -226,7 +226,8 @@ class Verifier {
     // By name, so that a repeated case is the same whatever else is asked for.
     const std::uint64_t case_seed = named_seed(
         options_.seed, fmt::format("{} {} {}", selected.suite, problem.name, to_string(family)));
-    VerifyCase verify_case(problem, inputs, {.family = family, .seed = case_seed});
+    VerifyCase verify_case(witness_engine(), problem, inputs,
+                           {.family = family, .seed = case_seed});
     for (const std::string& variant : variants_for(problem)) {
       for (const Way& way : ways_.all()) {
         if (!takes(way, problem, family, variant)) continue;
@@ -267,6 +268,11 @@ class Verifier {
            way.engine->supports(problem, variant).ok;
   }
 
+  // Where a device computes slowly in host memory the CPU knows as well, and sooner.
+  const Engine& witness_engine() const {
+    return ways_.first().state().computes_in_host_memory() ? cpu_ : ways_.first();
+  }
+
   // What the user named, or everything that has a name here and what the engine would choose.
   std::vector<std::string> variants_for(const Problem& problem) const {
     if (!options_.variants.empty()) return distinct(options_.variants);
@@ -284,6 +290,7 @@ class Verifier {
   const std::vector<SelectedProblem> problems_;
   const Backend& backend_;
   const Ways ways_;
+  const Engine cpu_;
   std::vector<InputFamily> families_;
 };
 

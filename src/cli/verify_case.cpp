@@ -18,17 +18,8 @@ measure::OutputShape shape_of(std::uint64_t seed) {
           .misalignment_elements = random.below(2) == 0 ? 0 : random.between(1, 15)};
 }
 
-std::int64_t sample_count_of(const Problem& problem, std::int64_t oracle_steps_max) {
-  std::int64_t steps = 0;
-  std::int64_t k_max = 1;
-  for (const Group& group : problem.groups) {
-    steps += group.m * group.n * group.k;
-    k_max = std::max(k_max, group.k);
-  }
-  return steps <= oracle_steps_max ? 0 : std::max<std::int64_t>(1, oracle_steps_max / k_max);
-}
-
 std::string describe(const Conformance& conformance) {
+  if (conformance.failed_count == 0) return conformance.first_failure;
   return fmt::format("{} of {} elements checked are wrong; {}", conformance.failed_count,
                      conformance.checked_count, conformance.first_failure);
 }
@@ -43,8 +34,10 @@ std::uint64_t named_seed(std::uint64_t seed, std::string_view name) {
   return Random(seed, hash).next();
 }
 
-VerifyCase::VerifyCase(const Problem& problem, const Inputs& inputs, CaseOptions options)
-    : problem_(problem),
+VerifyCase::VerifyCase(const Engine& engine, const Problem& problem, const Inputs& inputs,
+                       CaseOptions options)
+    : engine_(engine),
+      problem_(problem),
       inputs_(inputs),
       options_(options),
       outputs_(problem, shape_of(options.seed)) {}
@@ -91,12 +84,19 @@ std::size_t VerifyCase::check_bits() {
     if (checked_[i].bits == bits) return i;
   }
   const Conformance conformance =
-      check_outputs(problem_, inputs_, outputs_.views(),
-                    {.bitwise = compares_bitwise(problem_, options_.family),
-                     .sample_count = sample_count_of(problem_, options_.oracle_steps_max),
-                     .seed = options_.seed});
+      witness().judge(problem_.output, outputs_.views(), rigour_of(problem_, options_.family));
   checked_.push_back({std::move(bits), conformance});
   return checked_.size() - 1;
+}
+
+const measure::Witness& VerifyCase::witness() {
+  if (!witness_) {
+    witness_.emplace(engine_, problem_, inputs_,
+                     measure::WitnessOptions{.seed = options_.seed,
+                                             .oracle_steps_max = options_.oracle_steps_max});
+    witness_->testify(inputs_);
+  }
+  return *witness_;
 }
 
 Finding VerifyCase::compare_with_twin(const Runner& runner, std::size_t checked_index) {

@@ -16,6 +16,7 @@
 #include "gemm/conformance.hpp"
 #include "gemm/inputs.hpp"
 #include "measure/guarded_outputs.hpp"
+#include "measure/witness.hpp"
 #include "thresher/problem.hpp"
 
 namespace thresher::cli {
@@ -42,14 +43,16 @@ struct Finding {
 struct CaseOptions {
   InputFamily family = InputFamily::kExact;
   std::uint64_t seed = 0;
-  // Multiply-adds the oracle may spend on one output; it checks a sample if there are more.
-  std::int64_t oracle_steps_max = std::int64_t{1} << 25;
+  // Multiply-adds the oracle may spend on one output; where there are more, a witness knows as
+  // well.
+  double oracle_steps_max = 1 << 25;
 };
 
-// Refers to `problem` and `inputs`, which must live as long.
+// Refers to what it is given, which must live as long. The engine is the witness's.
 class VerifyCase {
  public:
-  VerifyCase(const Problem& problem, const Inputs& inputs, CaseOptions options);
+  VerifyCase(const Engine& engine, const Problem& problem, const Inputs& inputs,
+             CaseOptions options);
 
   Finding check(const Runner& runner, const RunProblem& run);
 
@@ -66,12 +69,15 @@ class VerifyCase {
   };
 
   std::size_t check_bits();
+  const measure::Witness& witness();
   std::string find_unwritten(const RunProblem& run);
   Finding compare_with_twin(const Runner& runner, std::size_t checked_index);
 
+  const Engine& engine_;
   const Problem& problem_;
   const Inputs& inputs_;
   const CaseOptions options_;
+  std::optional<measure::Witness> witness_;  // from the first outputs on
   measure::GuardedOutputs outputs_;
   std::vector<Checked> checked_;
   std::map<std::string, FirstTwin> first_twins_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Drawing inputs. A group has one stream of random numbers, so that its inputs do not depend on the
-// groups before it. Bytes are cut from 64-bit words by shifts, the same on every machine.
+// groups before it; a secret one, so that weights do not tell the activations drawn beside them.
+// Bytes are cut from 64-bit words by shifts, the same on every machine.
 #include "gemm/inputs.hpp"
 
 #include <algorithm>
@@ -170,7 +171,8 @@ Inputs make_inputs(const Problem& problem, InputFamily family, std::uint64_t see
   Inputs inputs;
   inputs.groups.reserve(problem.groups.size());
   for (std::size_t g = 0; g < problem.groups.size(); ++g) {
-    inputs.groups.push_back(GroupDraw(problem, problem.groups[g], family, Random(seed, g)).draw());
+    inputs.groups.push_back(
+        GroupDraw(problem, problem.groups[g], family, Random::secret(seed, g)).draw());
   }
   return inputs;
 }

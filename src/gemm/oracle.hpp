@@ -11,13 +11,22 @@
 
 namespace thresher {
 
+// What the inputs of a call allow to be asked of its results.
+enum class Rigour : std::uint8_t {
+  kBound,    // each within the bound
+  kTypical,  // the same, and all together no further off than FP32 sums of such inputs are
+  kSums,     // sums are exact, factors and SiLU are not: each within a few roundings
+  kBits,     // nothing is rounded but the result: its bits
+};
+
 struct Expected {
-  double value = 0;  // before rounding to the output type
-  double bound = 0;  // largest |result - value| the arithmetic contract allows (gemm/bound.hpp)
+  double value = 0;        // before rounding to the output type
+  double bound = 0;        // largest |result - value| the contract allows (gemm/bound.hpp)
+  double mean_square = 0;  // of result - value, where terms have random signs
 };
 
 Expected oracle(const Problem& problem, const GroupInputs& inputs, std::int64_t group_index,
-                std::int64_t row, std::int64_t column);
+                std::int64_t row, std::int64_t column, Rigour rigour = Rigour::kBound);
 
 // The same in three steps, for those who check many elements and want to decode each row once. Rows
 // are decoded exactly; global scales are not in them.
@@ -25,11 +34,12 @@ struct WeightRows {
   std::vector<float> b;     // gemm's weights, dual's gate
   std::vector<float> b_up;  // dual only
 };
+void decode_row(const Nvfp4Matrix& matrix, std::int64_t row, std::span<float> values);
 std::vector<float> activation_row(const Problem& problem, const GroupInputs& inputs,
                                   std::int64_t k_elements, std::int64_t row);
 WeightRows weight_rows(const Problem& problem, const GroupInputs& inputs, std::int64_t column);
 Expected oracle_of_rows(const Problem& problem, const GroupInputs& inputs, std::span<const float> a,
-                        const WeightRows& weights);
+                        const WeightRows& weights, Rigour rigour = Rigour::kBound);
 
 // The bits a result must have when all sums are exact in FP32: `value` rounded once, to nearest
 // even, to the output type, in the low bits.

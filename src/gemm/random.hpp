@@ -1,32 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random numbers that are the same on every machine and compiler, which the standard library's
-// distributions are not. xoshiro256** by Blackman and Vigna, seeded through their splitmix64.
+// distributions are not. Two kinds:
+//   public   xoshiro256** by Blackman and Vigna, seeded through their splitmix64: for tests, models
+//            and whatever nobody gains by foreseeing. A few numbers tell all that follow.
+//   secret   ChaCha with 12 rounds by Bernstein: no number tells anything about another, or about
+//            the seed. All that a contestant sees or could use comes from one of these.
 #pragma once
 
-#include <bit>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace thresher {
 
 class Random {
  public:
-  // Streams of one seed are independent of each other.
-  explicit Random(std::uint64_t seed, std::uint64_t stream = 0) {
-    std::uint64_t stream_state = stream;
-    std::uint64_t seed_state = seed ^ splitmix64(stream_state);
-    for (std::uint64_t& word : state_) word = splitmix64(seed_state);
-  }
+  // Public. Streams of one seed are independent of each other.
+  explicit Random(std::uint64_t seed, std::uint64_t stream = 0);
+  // Whoever does not know the seed cannot tell these from chance.
+  static Random secret(std::uint64_t seed, std::uint64_t stream = 0);
 
   std::uint64_t next() {
-    const std::uint64_t result = std::rotl(state_[1] * 5, 7) * 9;
-    const std::uint64_t shifted = state_[1] << 17;
-    state_[2] ^= state_[0];
-    state_[3] ^= state_[1];
-    state_[1] ^= state_[2];
-    state_[0] ^= state_[3];
-    state_[2] ^= shifted;
-    state_[3] = std::rotl(state_[3], 45);
-    return result;
+    if (used_ == words_.size()) refill();
+    return words_[used_++];
   }
 
   // 0 <= result < count. The remainder favours small results by less than count / 2^64.
@@ -38,14 +34,18 @@ class Random {
   }
 
  private:
-  static std::uint64_t splitmix64(std::uint64_t& state) {
-    std::uint64_t z = (state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-  }
+  static constexpr std::size_t kWordCount = 32;  // four blocks of ChaCha
 
-  std::uint64_t state_[4];
+  Random() = default;
+  void refill();
+  void refill_public();
+  void refill_secret();
+
+  bool is_secret_ = false;
+  std::array<std::uint64_t, 4> state_ = {};  // xoshiro's; a key and nothing else for ChaCha
+  std::uint64_t block_ = 0;                  // ChaCha's next
+  std::array<std::uint64_t, kWordCount> words_ = {};
+  std::size_t used_ = kWordCount;
 };
 
 }  // namespace thresher

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <numeric>
 
-#include "gemm/conformance.hpp"
 #include "gemm/random.hpp"
 
 namespace thresher::measure {
@@ -18,16 +17,14 @@ constexpr double kWarmUpShare = 0.2;
 // The fewest samples whose range covers the median with 95 %; a slow problem may exceed its budget.
 constexpr int kRoundsMin = 7;
 constexpr int kRoundsMax = 2000;
-constexpr std::int64_t kCheckedPerSample = 32;
-constexpr std::int64_t kCheckedPerSeries = 256;
 
 class Series {
  public:
-  Series(Clock& clock, const std::vector<Entrant>& entrants, const Inputs& inputs,
+  Series(Clock& clock, const std::vector<Entrant>& entrants, const Witness& witness,
          const SeriesOptions& options)
       : clock_(clock),
         entrants_(entrants),
-        inputs_(inputs),
+        witness_(witness),
         options_(options),
         random_(options.seed),
         samples_us_(entrants.size()),
@@ -62,7 +59,7 @@ class Series {
       for (std::size_t copy = 0; copy < options_.copy_count; ++copy) {
         if (copy == 0 || !clock_.checks_every_sample()) entrants_[i].poison(copy, seed);
       }
-      check(i, clock_.run_untimed(i), kCheckedPerSeries);
+      check(i, clock_.run_untimed(i));
     }
   }
 
@@ -99,7 +96,7 @@ class Series {
         entrants_[index].poison(0, random_.next());
         clock_.queue({index});
         keep({index}, clock_.collect_us());
-        check(index, 0, kCheckedPerSample);
+        check(index, 0);
       }
     }
   }
@@ -120,12 +117,12 @@ class Series {
     for (std::size_t i = 0; i < order.size(); ++i) samples_us_[order[i]].push_back(us[i]);
   }
 
-  void check(std::size_t index, std::size_t copy, std::int64_t element_count) {
+  void check(std::size_t index, std::size_t copy) {
     const Entrant& entrant = entrants_[index];
     Timing& timing = timings_[index];
     const std::vector<OutputView> outputs = entrant.fetch(copy);
-    const Conformance conformance = check_outputs(
-        entrant.problem, inputs_, outputs, {.sample_count = element_count, .seed = random_.next()});
+    const Conformance conformance =
+        witness_.judge(entrant.problem.output, outputs, Rigour::kTypical);
     timing.max_error_over_bound =
         std::max(timing.max_error_over_bound, conformance.max_error_over_bound);
     std::string failure = conformance.ok ? entrant.find_trespass() : conformance.first_failure;
@@ -134,7 +131,7 @@ class Series {
 
   Clock& clock_;
   const std::vector<Entrant>& entrants_;
-  const Inputs& inputs_;
+  const Witness& witness_;
   const SeriesOptions options_;
   Random random_;
   std::vector<std::vector<double>> samples_us_;
@@ -144,8 +141,8 @@ class Series {
 }  // namespace
 
 std::vector<Timing> play_series(Clock& clock, const std::vector<Entrant>& entrants,
-                                const Inputs& inputs, const SeriesOptions& options) {
-  return Series(clock, entrants, inputs, options).play();
+                                const Witness& witness, const SeriesOptions& options) {
+  return Series(clock, entrants, witness, options).play();
 }
 
 }  // namespace thresher::measure

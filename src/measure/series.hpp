@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "gemm/inputs.hpp"
 #include "measure/clock.hpp"
 #include "measure/statistics.hpp"
+#include "measure/witness.hpp"
 
 namespace thresher::measure {
 
@@ -27,8 +27,9 @@ struct SeriesOptions {
   std::size_t copy_count = 1;
 };
 
-// One Timing per entrant, in their order.
+// One Timing per entrant, in their order. The witness has testified of natural inputs, which every
+// entrant computes with.
 std::vector<Timing> play_series(Clock& clock, const std::vector<Entrant>& entrants,
-                                const Inputs& inputs, const SeriesOptions& options);
+                                const Witness& witness, const SeriesOptions& options);
 
 }  // namespace thresher::measure

@@ -14,6 +14,11 @@
 namespace thresher::referee {
 namespace {
 
+using measure::Witness;
+
+// The oracle looks at all of the hidden problems that are small, which most are, by itself.
+constexpr double kOracleStepsMax = 1 << 23;
+
 std::vector<Problem> problems_of(const std::vector<Case>& cases) {
   std::vector<Problem> problems;
   for (const Case& one : cases) {
@@ -28,7 +33,7 @@ class Gates {
   Gates(const Job& job, const std::vector<Case>& cases, const GateOptions& options)
       : options_(options),
         cases_(cases),
-        random_(options.seed),
+        random_(Random::secret(options.seed)),
         entered_(venue_of(job.backend)
                      .make_staged_arm(job, problems_of(cases), options.arm, random_.next())),
         stage_(*entered_.stage),
@@ -62,6 +67,8 @@ class Gates {
   std::optional<Fault> pass(const Case& one, const Problem& problem, Inputs inputs) {
     stage_.clear();
     StagedProblem staged = stage_.put(problem, std::move(inputs));
+    Witness witness(*options_.arm.engine, problem, staged.inputs,
+                    {.seed = random_.next(), .oracle_steps_max = kOracleStepsMax});
     std::optional<Fault> fault = arm_.prepare(staged);
     if (fault && fault->check == check::kDeclined && one.hidden) {
       const Problem coarse = made_coarse(problem);
@@ -69,9 +76,9 @@ class Gates {
         return pass(one, coarse, make_inputs(coarse, one.family, random_.next()));
       }
     }
-    if (!fault) fault = first_call(one, staged);
-    if (!fault) fault = same_call_again(one, staged);
-    if (!fault) fault = almost_the_same_call(one, staged);
+    if (!fault) fault = first_call(one, staged, witness);
+    if (!fault) fault = same_call_again(one, staged, witness);
+    if (!fault) fault = almost_the_same_call(one, staged, witness);
     if (!fault && !stage_.weights_intact(staged)) {
       fault = invalid(check::kInputs, "weights were changed");
     }
@@ -79,31 +86,33 @@ class Gates {
     return on_problem(problem.name, std::move(fault));
   }
 
-  std::optional<Fault> first_call(const Case& one, const StagedProblem& staged) {
-    return judged(one, staged, {.shape = one.shape},
+  std::optional<Fault> first_call(const Case& one, const StagedProblem& staged, Witness& witness) {
+    witness.testify(staged.inputs);
+    return judged(one, staged, witness, {.shape = one.shape},
                   one.hidden ? check::kHiddenShapes : check::kNumerics);
   }
 
   // The same values at other addresses.
-  std::optional<Fault> same_call_again(const Case& one, const StagedProblem& staged) {
-    return judged(one, staged, {.shape = one.shape}, check::kReplay);
+  std::optional<Fault> same_call_again(const Case& one, const StagedProblem& staged,
+                                       const Witness& witness) {
+    return judged(one, staged, witness, {.shape = one.shape}, check::kReplay);
   }
 
   // Other values at the same addresses, and only a few of them are other.
-  std::optional<Fault> almost_the_same_call(const Case& one, StagedProblem& staged) {
+  std::optional<Fault> almost_the_same_call(const Case& one, StagedProblem& staged,
+                                            Witness& witness) {
     turn_late_blocks(staged.problem, staged.inputs, random_);
-    return judged(one, staged, {.shape = one.shape, .same_place = true}, check::kReplay);
+    witness.testify(staged.inputs);
+    return judged(one, staged, witness, {.shape = one.shape, .same_place = true}, check::kReplay);
   }
 
-  std::optional<Fault> judged(const Case& one, const StagedProblem& staged,
+  std::optional<Fault> judged(const Case& one, const StagedProblem& staged, const Witness& witness,
                               const CallOptions& call_options, const char* check_name) {
     CallResult result = arm_.call(staged, call_options);
     if (result.fault) return std::move(result.fault);
-    const std::string failure =
-        find_wrong_value(staged, one.family, result.outputs, random_.next());
-    if (failure.empty()) return std::nullopt;
-    return wrong(check_name, fmt::format("problem '{}', {} inputs: {}", staged.problem.name,
-                                         to_string(one.family), failure));
+    return find_wrong_value(witness, staged.problem, result.outputs,
+                            rigour_of(staged.problem, one.family), check_name,
+                            fmt::format("{} inputs", to_string(one.family)));
   }
 
   const GateOptions& options_;
@@ -117,7 +126,7 @@ class Gates {
 }  // namespace
 
 GateResult pass_gates(const Job& job, const Suite& suite, const GateOptions& options) {
-  Random random(options.seed, 1);
+  Random random = Random::secret(options.seed, 1);
   std::vector<Case> cases{smoke_case(suite)};
   if (options.scope == Scope::kAll) {
     for (Case& one : correctness_cases(suite, random)) cases.push_back(std::move(one));

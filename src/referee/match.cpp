@@ -99,13 +99,15 @@ class Referee {
     check_suite(suite);
     check_earlier(options.earlier, suite);
     record_.seed = options.seed != 0 ? options.seed : secret_seed();
-    random_ = Random(record_.seed);
+    random_ = Random::secret(record_.seed);
     arm_.program = options.program;
     arm_.scratch = folder_.path();
     arm_.thread_count = options.thread_count != 0 ? options.thread_count : cpu::usable_core_count();
     arm_.call_timeout_seconds = options.call_timeout_seconds;
     gpu_ = venue_.hold_gpu(options.gpu, new_folder().path());
     arm_.gpu = gpu_.get();
+    if (!gpu_) engine_.emplace(EngineOptions{.thread_count = arm_.thread_count});
+    arm_.engine = gpu_ ? &gpu_->engine() : &*engine_;
     if (gpu_) note(gpu_->engine().description());
   }
 
@@ -181,6 +183,10 @@ class Referee {
 
   MatchRecord finish() {
     record_.seconds = seconds_since(begin_);
+    if (options_.seed != 0) {
+      record_.verdict.missing_protections.emplace_back(
+          "secret inputs (the seed was given: whoever knows it can foresee them)");
+    }
     return std::move(record_);
   }
 
@@ -206,9 +212,7 @@ class Referee {
 
   std::vector<std::string> same_plan(const Match& match) {
     std::vector<std::string> names =
-        gpu_ ? problems_of_same_plan(match.champion, match.challenger, suite_, gpu_->engine())
-             : problems_of_same_plan(match.champion, match.challenger, suite_,
-                                     Engine({.thread_count = arm_.thread_count}));
+        problems_of_same_plan(match.champion, match.challenger, suite_, *arm_.engine);
     if (!names.empty()) {
       note(fmt::format("the same plan in both arms, no regression possible: {}",
                        fmt::join(names, ", ")));
@@ -320,6 +324,7 @@ class Referee {
   double timing_seconds_ = 0;
   MatchRecord record_;
   std::unique_ptr<RefereeGpu> gpu_;  // on a GPU
+  std::optional<Engine> engine_;     // elsewhere
 };
 
 }  // namespace

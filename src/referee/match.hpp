@@ -22,7 +22,7 @@ struct MatchOptions {
   double call_timeout_seconds = 20;  // one call of a contestant
   double seconds_max = 60;           // the whole match; reached: the verdict says so
   bool cold = true;                  // evict caches before every timed call
-  std::uint64_t seed = 0;            // 0: drawn from the kernel; recorded either way
+  std::uint64_t seed = 0;            // 0: drawn from the kernel; if not, the verdict says so
   AnalysisOptions analysis;
   // What an earlier stretch of this very match played: same contestants, suite and terms, which its
   // owner vouches for. These heats count in every look as if there had been no break, and stand

@@ -36,7 +36,7 @@ class VerifyCaseTest : public ::testing::Test {
     problem_ = std::move(problem);
     options.family = family;
     inputs_ = make_inputs(problem_, family, 11);
-    case_.emplace(problem_, inputs_, options);
+    case_.emplace(engine_, problem_, inputs_, options);
   }
 
   void use_exact_gemm(CaseOptions options = {}) {
@@ -61,6 +61,7 @@ class VerifyCaseTest : public ::testing::Test {
     return element_address(problem_, outputs, group_index, row, column);
   }
 
+  const Engine engine_{{.thread_count = 1}};
   Problem problem_;
   Inputs inputs_;
   std::optional<VerifyCase> case_;
@@ -137,8 +138,20 @@ TEST_F(VerifyCaseTest, FindsAnElementNobodyWrote) {
   EXPECT_EQ(finding.what, "did not write group 2, row 0, column 3");
 }
 
-// Where the oracle sees only the corners, the poison still sees everything.
-TEST_F(VerifyCaseTest, FindsAnUnwrittenElementOutsideTheSample) {
+// Where a problem is too large for the oracle, a witness sees every element as well.
+TEST_F(VerifyCaseTest, FindsOneFlippedBitByAWitness) {
+  for (std::int64_t column = 0; column < 33; ++column) {
+    use_exact_gemm({.oracle_steps_max = 1});
+    const Finding finding = check(
+        kOneThread, [&](const GuardedOutputs& outputs) { *element(outputs, 0, 2, column) ^= 1; });
+    EXPECT_NE(finding.what.find("1 of 186 elements checked are wrong; group 0, row 2, column " +
+                                std::to_string(column) + ":"),
+              std::string::npos)
+        << finding.what;
+  }
+}
+
+TEST_F(VerifyCaseTest, FindsAnUnwrittenElementByAWitness) {
   use_exact_gemm({.oracle_steps_max = 1});
   const Finding finding = case_->check(kOneThread, [&](const GuardedOutputs& outputs) {
     std::uint16_t poison = 0;

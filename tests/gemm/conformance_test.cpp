@@ -37,8 +37,8 @@ struct Case {
     std::memcpy(&buffers[g][index(g, row, column)], &bits, bytes());
   }
 
-  Conformance check(ConformanceOptions options = {}) const {
-    return check_outputs(problem, inputs, views_of(buffers), options);
+  Conformance check(Rigour rigour = Rigour::kBound) const {
+    return check_outputs(problem, inputs, views_of(buffers), rigour);
   }
 
   std::size_t bytes() const { return static_cast<std::size_t>(bytes_per_element(problem.output)); }
@@ -58,9 +58,8 @@ TEST(Conformance, HonestFp32PassesOnEveryEdgeInEveryOrder) {
       const Inputs inputs = make_inputs(problem, family, 5);
       for (const Order order : {Order::kForwards, Order::kBackwards, Order::kPairwise}) {
         const Buffers outputs = fp32_model(problem, inputs, order);
-        const bool bitwise = compares_bitwise(problem, family);
         const Conformance result =
-            check_outputs(problem, inputs, views_of(outputs), {.bitwise = bitwise});
+            check_outputs(problem, inputs, views_of(outputs), rigour_of(problem, family));
         EXPECT_TRUE(result.ok) << problem.name << ", " << to_string(family) << ": "
                                << result.first_failure;
         EXPECT_LE(result.max_error_over_bound, 1) << problem.name << ", " << to_string(family);
@@ -108,9 +107,9 @@ TEST(Conformance, NanFailsAndIsInfinitelyWrong) {
 TEST(Conformance, BitwiseSeesTheLastBit) {
   for (const Output output : {Output::kFp16, Output::kBf16, Output::kFp32}) {
     Case c(problem_of(Op::kGemm, output, {{3, 4, 512}}), InputFamily::kExact);
-    EXPECT_TRUE(c.check({.bitwise = true}).ok);
+    EXPECT_TRUE(c.check(Rigour::kBits).ok);
     c.set(0, 1, 1, c.get(0, 1, 1) ^ 1);
-    EXPECT_EQ(c.check({.bitwise = true}).failed_count, 1) << to_string(output);
+    EXPECT_EQ(c.check(Rigour::kBits).failed_count, 1) << to_string(output);
   }
 }
 
@@ -119,10 +118,10 @@ TEST(Conformance, ZerosOfEitherSignAreEqual) {
   c.inputs.groups[0].a.codes.assign(8, 0);
   for (const std::uint32_t zero : {0x0000u, 0x8000u}) {
     c.set(0, 0, 0, zero);
-    EXPECT_TRUE(c.check({.bitwise = true}).ok);
+    EXPECT_TRUE(c.check(Rigour::kBits).ok);
   }
   c.set(0, 0, 0, 0x0001);
-  EXPECT_FALSE(c.check({.bitwise = true}).ok);
+  EXPECT_FALSE(c.check(Rigour::kBits).ok);
 }
 
 TEST(Conformance, SaysWhereAndWhatFirst) {
@@ -140,7 +139,7 @@ TEST(Conformance, SaysWhereAndWhatFirst) {
   c.set(1, 18, 0, 0x40400000);  // a lower column, but a later row
   EXPECT_EQ(c.check().first_failure,
             "group 1, row 17, column 3: 0.5 where 0.25 +- 3.73e-07 is right");
-  EXPECT_EQ(c.check({.bitwise = true}).first_failure,
+  EXPECT_EQ(c.check(Rigour::kBits).first_failure,
             "group 1, row 17, column 3: 0.5 (bits 0x3f000000) where 0.25 (bits 0x3e800000) is "
             "right");
   EXPECT_EQ(c.check().failed_count, 2);
@@ -156,48 +155,73 @@ TEST(Conformance, ReadsRowsByTheirStride) {
   EXPECT_FALSE(check_outputs(c.problem, c.inputs, {{strided.data(), 6}}, {}).ok);
 }
 
-TEST(Conformance, SamplesAreFewerAndSeeTheCorners) {
-  Case c(problem_of(Op::kGemm, Output::kFp16, {{50, 60, 16}, {0, 9, 16}, {30, 40, 16}}),
+// Wherever it is, among however many groups.
+TEST(Conformance, LooksAtEveryElement) {
+  Case c(problem_of(Op::kGemm, Output::kFp16, {{5, 6, 16}, {0, 9, 16}, {3, 4, 16}}),
          InputFamily::kNatural);
-  const Conformance sampled = c.check({.sample_count = 100, .seed = 9});
-  EXPECT_TRUE(sampled.ok);
-  EXPECT_GT(sampled.checked_count, 90);
-  EXPECT_LE(sampled.checked_count, 100);
-  c.set(2, 29, 39, 0x7e00);
-  EXPECT_EQ(c.check({.sample_count = 1}).failed_count, 1);
-  EXPECT_EQ(c.check().checked_count, 50 * 60 + 30 * 40);
-  EXPECT_EQ(c.check({.sample_count = 1 << 20}).checked_count, 50 * 60 + 30 * 40);
+  const Buffers right = c.buffers;
+  for (const std::size_t g : {std::size_t{0}, std::size_t{2}}) {
+    for (std::int64_t row = 0; row < c.problem.groups[g].m; ++row) {
+      for (std::int64_t column = 0; column < c.problem.groups[g].n; ++column) {
+        c.buffers = right;
+        c.set(g, row, column, c.get(g, row, column) ^ 0x4000);
+        EXPECT_EQ(c.check().failed_count, 1) << g << ", " << row << ", " << column;
+        EXPECT_EQ(c.check().checked_count, 5 * 6 + 3 * 4);
+      }
+    }
+  }
+}
+
+// What every element's bound has room for, all of them together have not.
+TEST(Conformance, EightBitActivationsAreImprecise) {
+  Case c({"p", Op::kGemm, Activations::kBf16, Output::kBf16, {{16, 24, 8192}}},
+         InputFamily::kNatural);
+  EXPECT_TRUE(c.check(Rigour::kTypical).ok);
+  EXPECT_LT(c.check(Rigour::kTypical).mean_square, 1.2);
+  Inputs rounded = c.inputs;
+  // Six significant bits, which is more than 8-bit formats keep.
+  for (std::uint16_t& value : rounded.groups[0].a16) {
+    value = static_cast<std::uint16_t>((value + 2) & ~3);
+  }
+  c.buffers = fp32_model(c.problem, rounded, Order::kForwards);
+  EXPECT_TRUE(c.check(Rigour::kBound).ok) << "the bound was never meant for this";
+  const Conformance result = c.check(Rigour::kTypical);
+  EXPECT_TRUE(result.imprecise);
+  EXPECT_FALSE(result.ok);
+  EXPECT_EQ(result.failed_count, 0);
+  EXPECT_NE(result.first_failure.find("as large, in the root mean square, as FP32 sums"),
+            std::string::npos)
+      << result.first_failure;
 }
 
 TEST(Conformance, NothingToCheckIsFine) {
   const Problem problem = problem_of(Op::kGemm, Output::kFp16, {{0, 3, 16}, {0, 5, 16}});
   const Inputs inputs = make_inputs(problem, InputFamily::kExact, 1);
-  const Conformance result = check_outputs(problem, inputs, {{}, {}}, {.bitwise = true});
+  const Conformance result = check_outputs(problem, inputs, {{}, {}}, Rigour::kBits);
   EXPECT_TRUE(result.ok);
   EXPECT_EQ(result.checked_count, 0);
 }
 
-TEST(Conformance, ComparesBitwiseOnlyWhereArithmeticIsExact) {
+TEST(Conformance, RigourIsWhatInputsAllow) {
   const Problem gemm = problem_of(Op::kGemm, Output::kFp16, {{1, 1, 16}});
   const Problem dual = problem_of(Op::kDual, Output::kFp16, {{1, 1, 16}});
-  EXPECT_TRUE(compares_bitwise(gemm, InputFamily::kExact));
-  EXPECT_FALSE(compares_bitwise(gemm, InputFamily::kNatural));
-  EXPECT_FALSE(compares_bitwise(gemm, InputFamily::kFull));
-  EXPECT_FALSE(compares_bitwise(dual, InputFamily::kExact));
+  EXPECT_EQ(rigour_of(gemm, InputFamily::kExact), Rigour::kBits);
+  EXPECT_EQ(rigour_of(dual, InputFamily::kExact), Rigour::kSums);
+  EXPECT_EQ(rigour_of(gemm, InputFamily::kNatural), Rigour::kTypical);
+  EXPECT_EQ(rigour_of(dual, InputFamily::kFull), Rigour::kBound);
 }
 
 TEST(Conformance, RefusesWhatDoesNotFit) {
   const Case c(problem_of(Op::kDual, Output::kFp16, {{1, 3, 16}}), InputFamily::kExact);
-  const auto complaint = [&](std::vector<OutputView> outputs, bool bitwise) {
-    return nvfp4::error_message(
-        [&] { check_outputs(c.problem, c.inputs, outputs, {.bitwise = bitwise}); });
+  const auto complaint = [&](std::vector<OutputView> outputs, Rigour rigour) {
+    return nvfp4::error_message([&] { check_outputs(c.problem, c.inputs, outputs, rigour); });
   };
-  EXPECT_EQ(complaint(views_of(c.buffers), true),
+  EXPECT_EQ(complaint(views_of(c.buffers), Rigour::kBits),
             "problem 'p': a dual cannot be compared bit for bit, SiLU is not exact");
-  EXPECT_EQ(complaint({{}, {}}, false),
+  EXPECT_EQ(complaint({{}, {}}, Rigour::kBound),
             "problem 'p': 2 outputs and inputs for 1 groups where it has 1 groups");
-  EXPECT_EQ(complaint({{}}, false), "problem 'p', group 0: the output is null");
-  EXPECT_EQ(complaint({{c.buffers[0].data(), 2}}, false),
+  EXPECT_EQ(complaint({{}}, Rigour::kBound), "problem 'p', group 0: the output is null");
+  EXPECT_EQ(complaint({{c.buffers[0].data(), 2}}, Rigour::kBound),
             "problem 'p', group 0: rows are 2 elements apart, fewer than n = 3");
 }
 

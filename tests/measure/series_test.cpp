@@ -14,6 +14,8 @@ namespace {
 
 class SeriesTest : public ::testing::Test {
  protected:
+  SeriesTest() { witness_.testify(inputs_); }
+
   Entrant entrant(const std::string& name, std::function<void()> run, GuardedOutputs& outputs) {
     return {.name = name,
             .problem = problem_,
@@ -25,13 +27,15 @@ class SeriesTest : public ::testing::Test {
 
   std::vector<Timing> play(const std::vector<Entrant>& entrants) {
     const std::unique_ptr<Clock> clock = make_clock(Engine({.thread_count = 1}), {});
-    return play_series(*clock, entrants, inputs_, {.seconds = 0.001, .seed = 3});
+    return play_series(*clock, entrants, witness_, {.seconds = 0.001, .seed = 3});
   }
 
   void answer(const GuardedOutputs& outputs) { write_right_answer(problem_, inputs_, outputs); }
 
   const Problem problem_{.name = "tiny", .groups = {{.m = 2, .n = 5, .k = 16}}};
   const Inputs inputs_ = make_inputs(problem_, InputFamily::kNatural, 5);
+  const Engine engine_{{.thread_count = 1}};
+  Witness witness_{engine_, problem_, inputs_, {}};
   GuardedOutputs first_{problem_, {}};
   GuardedOutputs second_{problem_, {}};
 };
@@ -119,7 +123,7 @@ TEST_F(SeriesTest, QueuesAheadAndKeepsTimesApart) {
                                       entrant(
                                           "second", [&] { answer(second_); }, second_)};
   const std::vector<Timing> timings =
-      play_series(clock, entrants, inputs_, {.seconds = 0.001, .seed = 3});
+      play_series(clock, entrants, witness_, {.seconds = 0.001, .seed = 3});
   EXPECT_EQ(timings[0].us.median, 10);
   EXPECT_EQ(timings[1].us.median, 20);
   EXPECT_GE(timings[0].sample_count, 6);

@@ -20,6 +20,7 @@ struct Cheat {
   VerdictKind kind;
   std::set<std::string> checks;  // any of them: which one comes first may be a matter of time
   std::string reason = {};       // must occur in the verdict's reason
+  Suite (*suite)() = tiny_suite;
 };
 
 std::ostream& operator<<(std::ostream& stream, const Cheat& cheat) { return stream << cheat.file; }
@@ -49,11 +50,26 @@ const Cheat kCheats[] = {
     {"writes_beyond.c", kInvalid, {check::kGuard}},
     {"ignores_stride.c", kInvalid, {check::kGuard}},
     {"public_shapes_only.c", kWrong, {check::kHiddenShapes}},
+    {"small_shapes_only.c", kWrong, {check::kHiddenShapes}, "", wide_suite},
+    {"few_groups_only.c", kWrong, {check::kHiddenShapes}, "", crowd_suite},
+    {"short_sums_only.c", kWrong, {check::kHiddenShapes}, "", heavy_suite},
     {"declines_hidden_shapes.c", kInvalid, {check::kDeclined}, "not one of mine"},
     {"drops_last_block.c", kWrong, {check::kNumerics}},
     {"skips_small_terms.c", kWrong, {check::kNumerics}},
     {"accumulates_in_bf16.c", kWrong, {check::kNumerics}},
+    {"activations_of_8_bits.c", kWrong, {check::kPrecision, check::kNumerics}, "", long_suite},
+    {"activations_of_8_bits_in_blocks.c", kWrong, {check::kPrecision, check::kTimedOutput}, "", long_suite},
+    {"accumulates_in_fp16.c", kWrong, {check::kPrecision, check::kNumerics}, "", long_suite},
+    {"accumulates_blocks_in_bf16.c", kWrong, {check::kPrecision, check::kTimedOutput}, "", long_suite},
+    {"precise_when_exact.c", kWrong, {check::kPrecision}, "in the root mean square", long_suite},
     {"first_group_only.c", kWrong, {check::kNumerics}},
+    {"corners_only.c", kWrong, {check::kNumerics}, "row 0, column 1:", wide_suite},
+    {"outer_rows_only.c", kWrong, {check::kNumerics}, "row 1, column 0:", wide_suite},
+    {"skips_one_column.c", kWrong, {check::kNumerics}, "row 0, column 1234:", wide_suite},
+    {"corners_when_timed.c", kWrong, {check::kTimedOutput}, "group 0, row 0, column 1:", crowd_suite},
+    {"skips_last_tail.c", kWrong, {check::kTimedOutput}, "group 19, row 2, column 157:", crowd_suite},
+    {"first_groups_only.c", kWrong, {check::kTimedOutput}, "group 6, row 0, column 0:", crowd_suite},
+    {"one_in_ten_thousand.c", kWrong, {check::kTimedOutput}, "", crowd_suite},
     {"hangs.c", kInvalid, {check::kTimeout}, "problem 'tiny_gemm': no answer to 'run' within the 3 s of"},
     {"forks_without_end.c", kInvalid, {check::kTimeout}},
     {"crashes.c", kInvalid, {check::kExit}, "problem 'tiny_gemm': ended during 'run': was ended by signal 11 (Segmentation fault: it used memory"},
@@ -86,7 +102,7 @@ class Cheats : public ::testing::TestWithParam<Cheat> {};
 
 TEST_P(Cheats, Loses) {
   const Cheat& cheat = GetParam();
-  const MatchRecord record = judge(match_against(cheat.file, tiny_suite()));
+  const MatchRecord record = judge(match_against(cheat.file, cheat.suite()));
   const Verdict& verdict = record.verdict;
   SCOPED_TRACE(verdict.reason + ", seed " + std::to_string(record.seed));
   EXPECT_EQ(to_string(verdict.kind), to_string(cheat.kind));
@@ -123,6 +139,33 @@ TEST(CheatsThatNeedMore, MemoryHasAnEnd) {
   SCOPED_TRACE(record.verdict.reason);
   EXPECT_EQ(record.verdict.check, check::kError);
   EXPECT_NE(record.verdict.reason.find("run returned 78"), std::string::npos);
+}
+
+// They say so when something secret can be foreseen or comes again, and are honest otherwise:
+// nothing may come of it, and the match is played to its end.
+TEST(CheatsThatNeedMore, SecretsStaySecret) {
+  for (const char* file : {"foresees_poison.c", "remembers_processes.c", "counts_on_order.c"}) {
+    const MatchRecord record = judge(match_against(file, crowd_suite()));
+    SCOPED_TRACE(std::string(file) + ": " + record.verdict.reason);
+    EXPECT_EQ(record.verdict.reason.find("run returned 76"), std::string::npos);
+    EXPECT_EQ(record.samples.heats.size(), 2u);
+  }
+}
+
+// Twice as fast by the median, and no champion: what a user waits for is all calls. Which heats are
+// sure of it is the machine's business (analysis_test.cpp has the reasons).
+TEST(CheatsThatNeedMore, SlowCallsLoseWhatTheMedianGains) {
+  for (const char* file : {"every_fifth_slow.c", "seldom_slow.c", "slow_on_and_off.c"}) {
+    Match match = match_against(file, tiny_suite());
+    match.champion = contestant_of_file("tests/cheats/steady_champion.c");
+    match.options.analysis.heats_min = match.options.analysis.heats_max = 4;
+    match.options.blocks_per_problem = 8;
+    match.options.seconds_max = 6;  // a heat of which is too short for a pilot to ask for more
+    const MatchRecord record = judge(match);
+    SCOPED_TRACE(std::string(file) + ": " + record.verdict.reason);
+    EXPECT_NE(to_string(record.verdict.kind), "accepted");
+    ASSERT_TRUE(record.verdict.estimate);
+  }
 }
 
 // Its own calls suffer from its threads, the champion's do not: whoever burns time burns his own.

@@ -36,6 +36,8 @@ const std::vector<Cheat> kCheats = {
     {"replay_by_first_bytes", {"decide", "gemm"}, "wrong", check::kReplay},
     {"replay_by_pointer", {"decide", "gemm"}, "wrong", check::kReplay},
     {"cheap_when_timed", {"decide", "gemm"}, "wrong", check::kTimedOutput},
+    {"corners_only", {"gemm"}, "wrong", check::kNumerics},
+    {"one_wrong_when_timed", {"decide", "gemm"}, "wrong", check::kTimedOutput},
     {"writes_outside", {"gemm"}, "invalid", check::kGuard},
     {"leaves_last_column", {"narrow", "gemm"}, "wrong", check::kPoison},
     {"changes_weights", {"gemm", "erase"}, "invalid", check::kInputs},

@@ -169,5 +169,20 @@ TEST(Judge, SaysWhyThereIsNoGpu) {
   }
 }
 
+// Who gives the seed gives the secrets away, and the verdict says so.
+TEST(Seed, GivenIsNoSecret) {
+  MatchOptions options = quick_options();
+  const auto not_protected_by = [&] {
+    const Verdict verdict = check_contestant(variant(""), tiny_suite(), options);
+    const std::vector<std::string>& missing = verdict.missing_protections;
+    return std::any_of(missing.begin(), missing.end(), [](const std::string& one) {
+      return one.find("secret inputs (the seed was given") == 0;
+    });
+  };
+  EXPECT_FALSE(not_protected_by());
+  options.seed = 7;
+  EXPECT_TRUE(not_protected_by());
+}
+
 }  // namespace
 }  // namespace thresher

@@ -23,6 +23,34 @@ inline Suite heavy_suite() {
   return suite;
 }
 
+// More groups than any sample has corners, and more multiply-adds than the oracle is asked for in a
+// timed call.
+inline Suite crowd_suite() {
+  Suite suite{.name = "crowd"};
+  suite.problems.push_back(make_problem(std::vector<std::int64_t>(20, 3), 160, 64, Op::kGemm,
+                                        Activations::kNvfp4, Output::kFp16));
+  suite.problems[0].name = "crowd_gemm";
+  return suite;
+}
+
+// More than it is asked for in the gates.
+inline Suite wide_suite() {
+  Suite suite{.name = "wide"};
+  suite.problems.push_back(
+      make_problem({8}, 4112, 256, Op::kGemm, Activations::kNvfp4, Output::kBf16));
+  suite.problems[0].name = "wide_gemm";
+  return suite;
+}
+
+// Sums so long that the bound of a single element has room for 8-bit activations.
+inline Suite long_suite() {
+  Suite suite{.name = "long"};
+  suite.problems.push_back(
+      make_problem({3}, 48, 7168, Op::kGemm, Activations::kBf16, Output::kBf16));
+  suite.problems[0].name = "long_gemm";
+  return suite;
+}
+
 inline Suite all_kinds_suite() {
   Suite suite{.name = "all kinds"};
   for (const Op op : {Op::kGemm, Op::kDual}) {

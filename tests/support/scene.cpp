@@ -141,7 +141,7 @@ Conformance Scene::conformance() const {
     views.push_back({.c = contents[output_of(i)].data() + row_offset(output, first_row_of(i)),
                      .stride_elements = output.stride_elements});
   }
-  return check_outputs(problem_, inputs_, views, {.bitwise = compares_bitwise(problem_, family_)});
+  return check_outputs(problem_, inputs_, views, rigour_of(problem_, family_));
 }
 
 bool Scene::guards_intact() const {

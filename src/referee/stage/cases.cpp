@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 namespace thresher::referee {
 namespace {
@@ -11,13 +13,15 @@ namespace {
 constexpr InputFamily kFamilies[] = {InputFamily::kExact, InputFamily::kNatural,
                                      InputFamily::kFull};
 
-// Hidden problems stay small, so that the oracle can look at all of their elements.
+// Most hidden problems stay small.
 constexpr std::int64_t kHiddenGroupsMax = 4;
 constexpr std::int64_t kHiddenRowsMax = 20;
 constexpr std::int64_t kHiddenColumnsMax = 200;
 constexpr std::int64_t kHiddenBlocksMax = 24;  // of 16 elements of k
 constexpr std::int64_t kRangeMin = 8;          // a smaller range could be guessed
 constexpr std::int64_t kLargeWeightCount = std::int64_t{1} << 25;
+constexpr std::int64_t kNearShare = 8;  // near an extent: at most an eighth below it
+constexpr std::int64_t kCrowdRowsMax = 3;
 constexpr int kTryCount = 100;
 constexpr std::int64_t kCoarseColumns = 128;
 constexpr std::int64_t kCoarseElements = 256;
@@ -53,11 +57,45 @@ Problem draw_hidden(const Problem& known, Random& random) {
   return hidden;
 }
 
-Problem hidden_problem(const Suite& suite, const Problem& known, Random& random) {
-  Problem hidden = draw_hidden(known, random);
-  for (int i = 0; i < kTryCount && is_public(suite, hidden); ++i) {
-    hidden = draw_hidden(known, random);
+std::int64_t draw_near(Random& random, std::int64_t extent) {
+  const std::int64_t below = std::max<std::int64_t>(1, extent / kNearShare);
+  return extent - static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(below)));
+}
+
+// As large as a group of the suite, nearly. As many groups as that has weights for without taking
+// much longer than small ones, and rows as ragged.
+Problem draw_far(const Problem& known, const Group& like, Random& random) {
+  Problem hidden = known;
+  hidden.groups.clear();
+  const std::int64_t n = draw_near(random, like.n);
+  const std::int64_t k = 16 * draw_near(random, like.k / 16);
+  const auto known_count = static_cast<std::int64_t>(known.groups.size());
+  const std::int64_t group_count = std::clamp<std::int64_t>(
+      kLargeWeightCount / (n * k), 1, std::min(known_count, kHiddenGroupsMax));
+  for (std::int64_t g = 0; g < group_count; ++g) {
+    const std::int64_t m = g == 0 ? draw_near(random, like.m) : draw(random, like.m, like.m);
+    hidden.groups.push_back({.m = m, .n = n, .k = k});
   }
+  return hidden;
+}
+
+// Nearly as many groups as the suite has, each of them small, and some without rows.
+Problem draw_crowd(const Problem& known, Random& random) {
+  Problem hidden = known;
+  const std::int64_t n = draw(random, known.groups.front().n, kHiddenColumnsMax / 2);
+  const std::int64_t k = 16 * draw(random, known.groups.front().k / 16, kHiddenBlocksMax / 2);
+  hidden.groups.resize(
+      static_cast<std::size_t>(draw_near(random, static_cast<std::int64_t>(known.groups.size()))));
+  for (Group& group : hidden.groups) {
+    group = {.m = static_cast<std::int64_t>(random.below(kCrowdRowsMax + 1)), .n = n, .k = k};
+  }
+  return hidden;
+}
+
+template <typename Draw>
+Problem hidden_problem(const Suite& suite, Random& random, Draw draw_problem) {
+  Problem hidden = draw_problem(random);
+  for (int i = 0; i < kTryCount && is_public(suite, hidden); ++i) hidden = draw_problem(random);
   const Group& group = hidden.groups.front();
   hidden.name = fmt::format("hidden {} {}x{}x{}", to_string(hidden.op), group.m, group.n, group.k);
   return hidden;
@@ -83,6 +121,72 @@ bool same_kind(const Problem& a, const Problem& b) {
   return a.op == b.op && a.activations == b.activations && a.output == b.output;
 }
 
+// A group of the suite, and whose.
+struct KnownGroup {
+  const Problem* problem = nullptr;
+  Group group;
+};
+
+// Of one kind, the groups that go furthest in something.
+std::vector<KnownGroup> furthest_groups(const Suite& suite, const Problem& kind) {
+  // Of groups that go as far, the one with most work.
+  using Extent = std::pair<double, double>;
+  const auto work = [](const Group& g) { return double(g.m) * double(g.n * g.k); };
+  const std::function<Extent(const Group&)> extents[] = {
+      [&](const Group& g) { return Extent(double(g.n), work(g)); },
+      [&](const Group& g) { return Extent(double(g.k), work(g)); },
+      [&](const Group& g) { return Extent(work(g), 0); }};
+  std::vector<KnownGroup> furthest;
+  for (const auto& extent : extents) {
+    KnownGroup best;
+    for (const Problem& problem : suite.problems) {
+      if (!same_kind(problem, kind)) continue;
+      for (const Group& group : problem.groups) {
+        if (group.m == 0) continue;
+        if (best.problem == nullptr || extent(group) > extent(best.group)) best = {&problem, group};
+      }
+    }
+    const bool known = std::any_of(furthest.begin(), furthest.end(), [&](const KnownGroup& other) {
+      return other.group.n == best.group.n && other.group.k == best.group.k &&
+             other.group.m >= best.group.m;
+    });
+    if (best.problem != nullptr && !known) furthest.push_back(best);
+  }
+  return furthest;
+}
+
+const Problem& most_groups(const Suite& suite, const Problem& kind) {
+  const Problem* most = &kind;
+  for (const Problem& problem : suite.problems) {
+    if (same_kind(problem, kind) && problem.groups.size() > most->groups.size()) most = &problem;
+  }
+  return *most;
+}
+
+std::vector<Case> hidden_cases(const Suite& suite, const Problem& kind, Random& random) {
+  std::vector<Case> cases;
+  const auto add = [&](InputFamily family, auto draw_problem) {
+    Case one{.problem = hidden_problem(suite, random, draw_problem),
+             .family = family,
+             .shape = draw_shape(random),
+             .hidden = true};
+    // Near extents of one there is nothing else.
+    if (!is_public(suite, one.problem)) cases.push_back(std::move(one));
+  };
+  const auto any_family = [&] { return kFamilies[random.below(std::size(kFamilies))]; };
+  for (const InputFamily family : kFamilies) {
+    add(family, [&](Random& stream) { return draw_hidden(kind, stream); });
+  }
+  for (const KnownGroup& far : furthest_groups(suite, kind)) {
+    add(any_family(), [&](Random& stream) { return draw_far(*far.problem, far.group, stream); });
+  }
+  const Problem& crowd = most_groups(suite, kind);
+  if (static_cast<std::int64_t>(crowd.groups.size()) > kHiddenGroupsMax) {
+    add(any_family(), [&](Random& stream) { return draw_crowd(crowd, stream); });
+  }
+  return cases;
+}
+
 }  // namespace
 
 Case smoke_case(const Suite& suite) {
@@ -104,12 +208,7 @@ std::vector<Case> correctness_cases(const Suite& suite, Random& random) {
     if (!known) kinds.push_back(problem);
   }
   for (const Problem& kind : kinds) {
-    for (const InputFamily family : kFamilies) {
-      cases.push_back({.problem = hidden_problem(suite, kind, random),
-                       .family = family,
-                       .shape = draw_shape(random),
-                       .hidden = true});
-    }
+    for (Case& one : hidden_cases(suite, kind, random)) cases.push_back(std::move(one));
   }
   return cases;
 }

@@ -3,22 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-
-#include "cpu/side_by_side.hpp"
-#include "gemm/random.hpp"
-
 namespace thresher::referee {
 namespace {
 
 // The most a region of any shape the gates use can take.
 constexpr OutputShape kWidestShape{.row_gap_elements = 16, .misalignment_elements = 16};
-
-constexpr double kWholeMultiplyAddsMax = 1 << 24;
-constexpr std::int64_t kSampleCount = 512;
-constexpr std::size_t kSamplePieces = 8;  // so many samples of a part of that, side by side
-constexpr std::int64_t kTimedSampleCount = 24;
 
 }  // namespace
 
@@ -58,32 +47,20 @@ Fault late_write() {
   return invalid(check::kLateWrite, "outputs changed after the answer that they were done");
 }
 
-std::string find_wrong_value(const StagedProblem& staged, InputFamily family,
-                             const std::vector<OutputView>& outputs, std::uint64_t seed) {
-  const bool bitwise = compares_bitwise(staged.problem, family);
-  const auto failure = [&](std::int64_t sample_count, std::uint64_t piece_seed) {
-    return check_outputs(staged.problem, staged.inputs, outputs,
-                         {.bitwise = bitwise, .sample_count = sample_count, .seed = piece_seed})
-        .first_failure;
-  };
-  const bool whole = flop_count(staged.problem) / 2 <= kWholeMultiplyAddsMax;
-  if (whole) return failure(0, seed);
-  std::array<std::string, kSamplePieces> failures;
-  cpu::side_by_side(kSamplePieces, [&](std::size_t i) {
-    failures[i] = failure(kSampleCount / kSamplePieces, Random(seed, i).next());
-  });
-  const auto first = std::find_if(failures.begin(), failures.end(),
-                                  [](const std::string& text) { return !text.empty(); });
-  return first == failures.end() ? std::string() : *first;
+std::optional<Fault> find_wrong_value(const measure::Witness& witness, const Problem& problem,
+                                      const std::vector<OutputView>& outputs, Rigour rigour,
+                                      const char* check_name, std::string_view where) {
+  const Conformance found = witness.judge(problem.output, outputs, rigour);
+  if (found.ok) return std::nullopt;
+  return wrong(found.failed_count > 0 ? check_name : check::kPrecision,
+               fmt::format("problem '{}', {}: {}", problem.name, where, found.first_failure));
 }
 
-std::optional<Fault> find_timed_fault(const StagedProblem& staged,
-                                      const std::vector<OutputView>& outputs, std::uint64_t seed) {
-  const Conformance found = check_outputs(staged.problem, staged.inputs, outputs,
-                                          {.sample_count = kTimedSampleCount, .seed = seed});
-  if (found.first_failure.empty()) return std::nullopt;
-  return wrong(check::kTimedOutput, fmt::format("problem '{}', in a timed call: {}",
-                                                staged.problem.name, found.first_failure));
+std::optional<Fault> find_timed_fault(const measure::Witness& witness, const Problem& problem,
+                                      const std::vector<OutputView>& outputs, InputFamily family) {
+  return find_wrong_value(witness, problem, outputs, rigour_of(problem, family),
+                          check::kTimedOutput,
+                          fmt::format("{} inputs in a timed call", to_string(family)));
 }
 
 }  // namespace thresher::referee

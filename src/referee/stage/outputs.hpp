@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Room for the outputs of a call in an output arena, and what is wrong with what was put there:
-// what can be said without the oracle, and what the oracle says, asked sparingly.
+// what can be said without knowing the right values, and what those say who do.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gemm/conformance.hpp"
 #include "measure/guarded_region.hpp"
+#include "measure/witness.hpp"
 #include "referee/fault.hpp"
 #include "referee/stage/stage.hpp"
 
@@ -36,13 +38,16 @@ std::optional<Fault> find_output_fault(const GuardedRegion& region, const std::b
 Fault changed_activations(const Problem& problem);
 Fault late_write();
 
-// Where and how the outputs break the arithmetic contract, or nothing. All elements of small
-// problems are compared, of others as many as the oracle can look at in about the same time.
-std::string find_wrong_value(const StagedProblem& staged, InputFamily family,
-                             const std::vector<OutputView>& outputs, std::uint64_t seed);
+// Where and how the outputs break the arithmetic contract, every element of them, as the witness
+// says who has testified of the call's inputs. A result that is wrong goes by `check_name`, results
+// that are right one by one and together too far off by `precision`. `where` ends in a word before
+// a colon: "in a timed call".
+std::optional<Fault> find_wrong_value(const measure::Witness& witness, const Problem& problem,
+                                      const std::vector<OutputView>& outputs, Rigour rigour,
+                                      const char* check_name, std::string_view where);
 
-// The same for a timed call: fewer elements, drawn with a seed the contestant cannot know.
-std::optional<Fault> find_timed_fault(const StagedProblem& staged,
-                                      const std::vector<OutputView>& outputs, std::uint64_t seed);
+// The same of a timed call.
+std::optional<Fault> find_timed_fault(const measure::Witness& witness, const Problem& problem,
+                                      const std::vector<OutputView>& outputs, InputFamily family);
 
 }  // namespace thresher::referee

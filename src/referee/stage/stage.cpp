@@ -2,9 +2,12 @@
 #include "referee/stage/stage.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "assert.hpp"
+#include "nvfp4/e4m3.hpp"
+#include "nvfp4/half.hpp"
 #include "referee/stage/eviction.hpp"
 #include "referee/stage/stage_layout.hpp"
 
@@ -12,6 +15,10 @@ namespace thresher::referee {
 namespace {
 
 constexpr std::int64_t kPlaceCount = 3;
+constexpr std::int64_t kExactSumsMax = 13000;
+constexpr std::int64_t kExactShortSumsMax = 110000;
+constexpr int kExactIntegerMax = 12;
+constexpr std::uint64_t kExactOneIn = 8;
 constexpr std::int64_t kJitterCount = 64;  // beginnings within a place
 constexpr std::int64_t kJitterBytes = kJitterCount * kAlignmentBytes;
 
@@ -152,6 +159,55 @@ void redraw_activations(const Problem& problem, Inputs& inputs, Random& random) 
     }
     flip_signs(problem, values, [&] { return random.next(); });
   }
+}
+
+// Natural weights are multiples of 4 (a code's 1/2 times a scale's 8) with a root mean square of
+// about 530. By Cauchy and Schwarz sum |a*b| <= |a|*|b|, about k * 530 * (rms of a); in units of
+// the least product it must stay below 2^24, and every partial sum is exact:
+//   activations                 unit   rms    k up to
+//   all codes, scale 1          2      2.9    21700
+//   integers -12..12            4      7.2    17500
+//   -1, 0, 1                    4      0.8    150000
+// of which a quarter is kept back, for rows that are larger than most.
+void make_factors_exact(Inputs& inputs) {
+  const auto to_power = [](float& factor) {
+    factor = std::copysign(std::ldexp(1.0f, std::ilogb(factor)), factor);
+  };
+  for (GroupInputs& group : inputs.groups) {
+    for (float* factor : {&group.a.global_scale, &group.b.global_scale, &group.b_up.global_scale,
+                          &group.alpha, &group.alpha_up}) {
+      to_power(*factor);
+    }
+  }
+}
+
+bool has_exact_activations(const Problem& problem) {
+  return std::all_of(problem.groups.begin(), problem.groups.end(),
+                     [](const Group& group) { return group.k <= kExactShortSumsMax; });
+}
+
+void draw_exact_activations(const Problem& problem, Inputs& inputs, Random& random) {
+  constexpr std::uint8_t kScaleOfOne = nvfp4::encode_e4m3(1.0);
+  for (std::size_t g = 0; g < problem.groups.size(); ++g) {
+    GroupInputs& group = inputs.groups[g];
+    const bool is_long = problem.groups[g].k > kExactSumsMax;
+    for (std::uint8_t& pair : group.a.codes) {
+      // Of -1, 0 and 1 (codes 10, 0 or 8, and 2) by the sign and one bit.
+      const auto codes = static_cast<std::uint8_t>(random.below(256));
+      pair = is_long ? codes & 0xaa : codes;
+    }
+    std::fill(group.a.scales.begin(), group.a.scales.end(), kScaleOfOne);
+    const int most = is_long ? 1 : kExactIntegerMax;
+    for (std::uint16_t& value : group.a16) {
+      const int drawn = random.between(-most, most);
+      value = problem.activations == Activations::kFp16 ? nvfp4::double_to_fp16(drawn)
+                                                        : nvfp4::double_to_bf16(drawn);
+    }
+  }
+}
+
+bool toss_exact(const Problem& problem, Random& random) {
+  return random.below(kExactOneIn) == 0 && has_exact_activations(problem);
 }
 
 void turn_late_blocks(const Problem& problem, Inputs& inputs, Random& random) {

@@ -96,6 +96,18 @@ class CpuStage final : public Stage {
 // costs far less than drawing them anew.
 void redraw_activations(const Problem& problem, Inputs& inputs, Random& random);
 
+// Timed calls have natural weights, and now and then activations whose sums with these are exact in
+// FP32 in any order. Then a gemm must give the very bits, and lower precision has nowhere to hide.
+//
+// Makes alphas and global scales powers of two, which is what exact results need of them.
+void make_factors_exact(Inputs& inputs);
+// Whether there are such activations for sums this long.
+bool has_exact_activations(const Problem& problem);
+// Draws them: small integers, with scales of 1.
+void draw_exact_activations(const Problem& problem, Inputs& inputs, Random& random);
+// Now and then.
+bool toss_exact(const Problem& problem, Random& random);
+
 // Turns the signs of one block in the last quarter of every row: what a contestant that recognises
 // inputs by their first bytes does not notice.
 void turn_late_blocks(const Problem& problem, Inputs& inputs, Random& random);

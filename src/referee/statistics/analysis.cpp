@@ -135,9 +135,16 @@ Verdict judge_standings(const std::vector<TermStanding>& standings, const MatchS
 }
 
 HeatValues in_favour_of_challenger(HeatValues values, double log_ratio) {
-  for (double& value : values.geomean_log_ratio) value += log_ratio;
+  const auto favour = [&](std::vector<double>& ratios) {
+    for (double& value : ratios) value += log_ratio;
+  };
+  favour(values.geomean_log_ratio);
+  favour(values.geomean_mean_log_ratio);
+  favour(values.geomean_tail_log_ratio);
   for (HeatValues::OfProblem& problem : values.problems) {
-    for (double& value : problem.log_ratio) value += log_ratio;
+    favour(problem.log_ratio);
+    favour(problem.mean_log_ratio);
+    favour(problem.tail_log_ratio);
   }
   return values;
 }

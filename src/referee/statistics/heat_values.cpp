@@ -121,6 +121,13 @@ double middle_of_pairs_error(std::span<const double> values) {
          std::sqrt(kVariance / static_cast<double>(values.size()));
 }
 
+double ninetieth_percentile(std::vector<double> values) {
+  const std::size_t rank = (9 * values.size() + 9) / 10;  // of n: 0.9 n rounded up, from 1
+  const auto place = values.begin() + static_cast<std::ptrdiff_t>(rank - 1);
+  std::nth_element(values.begin(), place, values.end());
+  return *place;
+}
+
 HeatValues heat_values(const MatchSamples& samples) {
   HeatValues values;
   values.problems.resize(samples.problems.size());
@@ -128,19 +135,31 @@ HeatValues heat_values(const MatchSamples& samples) {
     const std::vector<ProblemBlocks> problems =
         by_problem(samples.heats[heat_index].match, samples.problems.size(), heat_index);
     if (problems.empty() || !std::all_of(problems.begin(), problems.end(), has_blocks)) continue;
+    const auto count = static_cast<double>(problems.size());
     double sum = 0;
+    double mean_sum = 0;
+    double tail_sum = 0;
     for (std::size_t i = 0; i < problems.size(); ++i) {
       const double log_ratio = middle_of_blocks(problems[i].log_ratio);
       values.problems[i].log_ratio.push_back(log_ratio);
       values.problems[i].champion_log_ns.push_back(std::log(measure::median(problems[i].a_ns)));
       values.problems[i].challenger_log_ns.push_back(std::log(measure::median(problems[i].b_ns)));
       values.problems[i].log_ratio_sd_min += square(middle_of_pairs_error(problems[i].log_ratio));
+      const double mean_ratio = std::log(mean(problems[i].a_ns) / mean(problems[i].b_ns));
+      const double tail_ratio =
+          std::log(ninetieth_percentile(problems[i].a_ns) / ninetieth_percentile(problems[i].b_ns));
+      values.problems[i].mean_log_ratio.push_back(mean_ratio);
+      values.problems[i].tail_log_ratio.push_back(tail_ratio);
       sum += log_ratio;
+      mean_sum += mean_ratio;
+      tail_sum += tail_ratio;
       values.left_out_count += problems[i].left_out_count;
       values.block_count +=
           problems[i].left_out_count + static_cast<int>(problems[i].log_ratio.size());
     }
-    values.geomean_log_ratio.push_back(sum / static_cast<double>(problems.size()));
+    values.geomean_log_ratio.push_back(sum / count);
+    values.geomean_mean_log_ratio.push_back(mean_sum / count);
+    values.geomean_tail_log_ratio.push_back(tail_sum / count);
     ++values.heat_count;
   }
   set_sd_min(values);

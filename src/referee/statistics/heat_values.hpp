@@ -22,10 +22,15 @@ struct HeatValues {
     // What the blocks within each heat say D_jk is uncertain by, the root mean square over heats.
     // Fresh processes only add to it, so heats that agree better than that do so by chance.
     double log_ratio_sd_min = 0;
+    // As log_ratio, of what a few slow calls move: the mean, and the 90th percentile.
+    std::vector<double> mean_log_ratio;
+    std::vector<double> tail_log_ratio;
   };
 
   std::vector<OfProblem> problems;        // in the order of MatchSamples::problems
   std::vector<double> geomean_log_ratio;  // G_k, the mean of D_jk over problems
+  std::vector<double> geomean_mean_log_ratio;
+  std::vector<double> geomean_tail_log_ratio;
   int heat_count = 0;
   int block_count = 0;     // in these heats
   int left_out_count = 0;  // of them, disturbed
@@ -41,6 +46,9 @@ double middle_of_pairs(std::span<const double> values);
 // What it is uncertain by, from the median distance of all pairs (Shamos): as little moved by wild
 // values as the estimate itself. 0 for a single value.
 double middle_of_pairs_error(std::span<const double> values);
+
+// The least value that nine of ten do not exceed. `values` may not be empty.
+double ninetieth_percentile(std::vector<double> values);
 
 // Blocks marked as disturbed are left out where the heat has others of the same problem.
 // Throws Error where a time is not a positive number or a block names no problem.

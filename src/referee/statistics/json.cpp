@@ -49,6 +49,7 @@ void walk(auto& visit, Is<DealTerms> auto& terms) {
   visit("speedup_min", terms.speedup_min);
   visit("regression_max", terms.regression_max);
   visit("spread_max", terms.spread_max);
+  visit.unless_default("tail_max", terms.tail_max);
   visit("confidence", terms.confidence);
 }
 

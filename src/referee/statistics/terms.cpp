@@ -22,6 +22,8 @@ constexpr double kRegressionShare = 0.1;
 // So is to convict of a spread that was the machine's, which real machines do to fewer than all
 // arms now and then: heats are not quite exchangeable there.
 constexpr double kSpreadShare = 0.1;
+// And to convict of a tail that a few stalls of the machine made.
+constexpr double kTailShare = 0.1;
 
 std::vector<double> exp_of(const std::vector<double>& values) {
   std::vector<double> results;
@@ -111,6 +113,43 @@ class Judge {
             fmt::format("{}: the challenger's heats spread by {:.1f} %, the champion's by {:.1f} % "
                         "in the same match; {:.1f} % more is allowed",
                         problem, 100 * challenger, 100 * champion, 100 * terms_.spread_max)};
+  }
+
+  // What a median does not see: calls that are slow now and then. The mean or the 90th percentile
+  // of a faster challenger's calls that is surely slower has lost what the median gained. Of heats
+  // that show it and are not sure, more are asked; their middle counts, so that one stall is
+  // nothing.
+  TermStanding tail(const char* what, const std::vector<double>& log_ratios) const {
+    const HeatMean heats = mean_of_heats(log_ratios);
+    const double margin = heats.margin(1 - kTailShare * error_);
+    const double middle = middle_of_pairs(log_ratios);
+    const std::string looks =
+        fmt::format("tail: the {} of all calls is {:.3f}x", what, std::exp(middle));
+    if (heats.mean + margin < 0 && middle < 0) {
+      return {Standing::kBroken, fmt::format("{}, at most {:.3f}x: slow calls lose what the median "
+                                             "gains",
+                                             looks, std::exp(heats.mean + margin))};
+    }
+    if (middle >= -std::log1p(terms_.tail_max)) return {Standing::kMet, ""};
+    return {.finding =
+                fmt::format("{}; a look of {:.3f}x is allowed", looks, 1 / (1 + terms_.tail_max)),
+            .heats_needed =
+                heats_needed(heats, std::abs(heats.mean), confidence_sharing(1 / kTailShare))};
+  }
+
+  // Of one problem, beyond what it may be slower: broken or met.
+  TermStanding tail_of(const char* what, const std::string& problem,
+                       const std::vector<double>& log_ratios) const {
+    const HeatMean heats = mean_of_heats(log_ratios);
+    const double margin = heats.margin(1 - kTailShare * shared_error_);
+    const double line = -std::log1p(std::max(terms_.regression_max, terms_.tail_max));
+    const bool sure = heats.mean + margin < line && middle_of_pairs(log_ratios) < line;
+    if (!sure) return {Standing::kMet, ""};
+    return {Standing::kBroken,
+            fmt::format("tail: {}: the {} of its calls is {:.3f}x, at most {:.3f}x; {:.3f}x is "
+                        "allowed",
+                        problem, what, std::exp(heats.mean), std::exp(heats.mean + margin),
+                        std::exp(line))};
   }
 
  private:
@@ -227,6 +266,15 @@ std::vector<TermStanding> judge_terms(const HeatValues& values, const MatchSampl
   }
   for (std::size_t i = 0; i < samples.problems.size(); ++i) {
     standings.push_back(judge.spread(i, samples.problems[i]));
+  }
+  if (terms.tail_max <= 0) return standings;
+  standings.push_back(judge.tail("mean", values.geomean_mean_log_ratio));
+  standings.push_back(judge.tail("90th percentile", values.geomean_tail_log_ratio));
+  for (std::size_t i = 0; i < samples.problems.size(); ++i) {
+    const HeatValues::OfProblem& of_problem = values.problems[i];
+    const std::string& problem = samples.problems[i];
+    standings.push_back(judge.tail_of("mean", problem, of_problem.mean_log_ratio));
+    standings.push_back(judge.tail_of("90th percentile", problem, of_problem.tail_log_ratio));
   }
   return standings;
 }

@@ -35,7 +35,8 @@ struct TermStanding {
   bool would_be_met = false;  // kOpen: by these heats; otherwise they would break it
 };
 
-// The gain first, then every problem's regression, then every problem's spread.
+// The gain first, then every problem's regression, then every problem's spread, then the tails:
+// mean and 90th percentile over all problems, and of every problem.
 std::vector<TermStanding> judge_terms(const HeatValues& values, const MatchSamples& samples,
                                       const DealTerms& terms, const AnalysisOptions& options);
 

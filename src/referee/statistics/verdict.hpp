@@ -57,7 +57,11 @@ struct DealTerms {
   double speedup_min = 1.01;     // geomean speedup asked for, 1 + tau
   double regression_max = 0.03;  // no problem may be slower than this, as a ratio over 1
   double spread_max = 0.05;      // what the challenger may spread more than the champion
-  double confidence = 0.95;      // of the one-sided bounds
+  // How much slower the mean and the 90th percentile of its calls may look, over all problems;
+  // being surely slower at all is too much. 0: nobody asks, as in ledgers from before there was
+  // this term.
+  double tail_max = 0.03;
+  double confidence = 0.95;  // of the one-sided bounds
 };
 
 // One number with its two-sided 95 % interval.

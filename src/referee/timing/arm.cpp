@@ -76,7 +76,7 @@ class CpuArm final : public Arm {
 CpuArm::CpuArm(const Job& job, CpuStage& stage, std::span<const Problem> problems,
                const ArmOptions& options, std::uint64_t seed)
     : stage_(stage),
-      random_(seed),
+      random_(Random::secret(seed)),
       fingerprint_key_(random_.next()),
       scratch_(FolderOwner::kContestant, options.scratch),
       slot_bytes_(slot_bytes_for_all(problems)),

@@ -14,6 +14,7 @@
 #include "referee/fault.hpp"
 #include "referee/sandbox/child.hpp"
 #include "referee/stage/arena.hpp"
+#include "thresher/engine.hpp"
 
 namespace thresher::referee {
 
@@ -33,6 +34,7 @@ struct ArmOptions {
   double call_timeout_seconds = 20;
   SampleClock clock = SampleClock::kReferee;
   const RefereeGpu* gpu = nullptr;  // the referee's hold of it, for arms on one
+  const Engine* engine = nullptr;   // the referee's own, which knows what is right
 };
 
 struct Exchange {

@@ -51,7 +51,7 @@ GpuArm::GpuArm(const Job& job, GpuStage& stage, std::span<const GpuEntry> entrie
                const ArmOptions& options, std::uint64_t seed)
     : clock_(options.clock),
       stage_(stage),
-      random_(seed),
+      random_(Random::secret(seed)),
       scratch_(FolderOwner::kContestant, options.scratch),
       output_(stage.device(), output_bytes_for(entries)),
       no_output_(ChildAccess::kReadWrite, kNoOutputBytes),
@@ -90,7 +90,7 @@ void GpuArm::release(const StagedProblem& staged) {
 
 CallResult GpuArm::call(const StagedProblem& staged, const CallOptions& options) {
   BatchResult batch = play({&staged}, {.shape = options.shape, .same_place = options.same_place},
-                           [](std::size_t, Random&) {});
+                           [](std::size_t, Random&) { return InputFamily::kNatural; });
   CallResult result{.fault = std::move(batch.fault), .ns = batch.ns};
   if (!batch.inspected.empty()) result.outputs = std::move(batch.inspected.front().outputs);
   return result;
@@ -99,9 +99,24 @@ CallResult GpuArm::call(const StagedProblem& staged, const CallOptions& options)
 BatchResult GpuArm::batch(std::span<StagedProblem> copies, const BatchOptions& options) {
   Copies pointers;
   for (const StagedProblem& copy : copies) pointers.push_back(&copy);
-  return play(pointers, options, [&](std::size_t copy_index, Random& random) {
-    redraw_activations(copies[copy_index].problem, copies[copy_index].inputs, random);
+  // What is natural is kept while something exact stands in its place.
+  std::vector<std::optional<Inputs>> natural(copies.size());
+  const auto restore = [&](std::size_t copy_index) {
+    if (!natural[copy_index]) return;
+    put_activations(std::move(*natural[copy_index]), copies[copy_index].inputs);
+    natural[copy_index].reset();
+  };
+  BatchResult result = play(pointers, options, [&](std::size_t copy_index, Random& random) {
+    StagedProblem& copy = copies[copy_index];
+    restore(copy_index);
+    redraw_activations(copy.problem, copy.inputs, random);
+    if (!toss_exact(copy.problem, random)) return InputFamily::kNatural;
+    natural[copy_index] = activations_of(copy.inputs);
+    draw_exact_activations(copy.problem, copy.inputs, random);
+    return InputFamily::kExact;
   });
+  for (std::size_t i = 0; i < copies.size(); ++i) restore(i);
+  return result;
 }
 
 BatchResult GpuArm::play(const Copies& copies, const BatchOptions& options, const Redraw& redraw) {
@@ -184,15 +199,15 @@ std::vector<InspectedCall> GpuArm::put_values(const Copies& copies, const Templa
   const std::uint64_t seed = random_.next();
   // The calls of one copy come one after the other: each redraws what the one before has left.
   cpu::side_by_side(std::min(copies.size(), places_.size()), [&](std::size_t copy) {
-    Random random(seed, copy);
+    Random random = Random::secret(seed, copy);
     const StagedProblem& staged = *copies[copy];
     for (std::size_t call = copy; call < places_.size(); call += copies.size()) {
-      redraw(copy, random);
+      const InputFamily family = redraw(copy, random);
       stage_.put_activations(staged.problem, staged.inputs, places_[call].activations);
       const auto found = std::find(inspected.begin(), inspected.end(), static_cast<int>(call));
       if (found == inspected.end()) continue;
       kept[static_cast<std::size_t>(found - inspected.begin())] = {
-          .copy_index = copy, .activations = activations_of(staged.inputs)};
+          .copy_index = copy, .activations = activations_of(staged.inputs), .family = family};
     }
   });
   stage_.sync();

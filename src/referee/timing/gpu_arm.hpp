@@ -36,8 +36,9 @@ struct BatchOptions {
 
 // A call that was looked at: all but its values, which are the caller's to ask the oracle about.
 struct InspectedCall {
-  std::size_t copy_index = 0;       // whose weights it had
-  Inputs activations;               // put_activations() makes them those of the copy
+  std::size_t copy_index = 0;  // whose weights it had
+  Inputs activations;          // put_activations() makes them those of the copy
+  InputFamily family = InputFamily::kNatural;
   std::vector<OutputView> outputs;  // as they were at the answer; valid until the arm's next batch
 };
 
@@ -80,7 +81,8 @@ class GpuArm : public Arm {
   // A batch of one, looked at completely.
   CallResult call(const StagedProblem& staged, const CallOptions& options) override;
   // `copies` are of one problem and differ in their weights alone; call i takes copy i modulo their
-  // number, with activations that are drawn anew for every call.
+  // number, with activations that are drawn anew for every call: natural ones, and now and then
+  // exact ones.
   BatchResult batch(std::span<StagedProblem> copies, const BatchOptions& options);
   std::optional<Fault> find_late_write() override;
   void finish() override { process_.finish(); }
@@ -108,7 +110,7 @@ class GpuArm : public Arm {
 
   using Copies = std::vector<const StagedProblem*>;
   // Called with the index of a copy before its activations are taken, for several copies at a time.
-  using Redraw = std::function<void(std::size_t copy_index, Random& random)>;
+  using Redraw = std::function<InputFamily(std::size_t copy_index, Random& random)>;
   BatchResult play(const Copies& copies, const BatchOptions& options, const Redraw& redraw);
   const Template& template_for(const StagedProblem& staged, OutputShape shape);
   void draw_places(const Problem& problem, int call_count);

@@ -63,7 +63,7 @@ class HeatPlay {
   HeatPlay(const Contest& contest, const Samplers& samplers, std::uint64_t seed, int repeats)
       : contest_(contest),
         problem_count_(static_cast<int>(contest.suite.problems.size())),
-        random_(seed),
+        random_(Random::secret(seed)),
         sampler_(samplers(random_)),
         repeats_(sampler_->repeats_max() == 1 ? 1 : repeats) {}
 
@@ -251,7 +251,7 @@ class HeatPlay {
 };
 
 Samplers samplers_for(const Contest& contest, std::uint64_t seed) {
-  Random random(seed);
+  Random random = Random::secret(seed);
   return venue_of(contest.champion.job.backend).samplers(contest, random);
 }
 

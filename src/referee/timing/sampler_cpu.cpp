@@ -6,11 +6,16 @@
 
 #include "referee/stage/eviction.hpp"
 #include "referee/stage/outputs.hpp"
+#include "referee/stage/rotation.hpp"
 #include "referee/timing/sampler.hpp"
 #include "referee/timing/weather.hpp"
 
 namespace thresher::referee {
 namespace {
+
+using measure::RowSigns;
+using measure::Witness;
+using measure::WitnessOptions;
 
 constexpr int kRepeatsMax = 15;
 
@@ -18,22 +23,48 @@ constexpr int kRepeatsMax = 15;
 // all arms the same bytes. Our own variants read what they have packed, each its own.
 bool reads_shared_weights(const Side& side) { return side.job.kind != JobKind::kVariant; }
 
+// The weights of a match: drawn once, with a witness for each problem, and turned anew for every
+// heat. Fresh processes see them, whatever earlier ones saw.
+struct DrawnWeights {
+  std::vector<Inputs> inputs;
+  std::vector<Witness> witnesses;
+};
+
+DrawnWeights draw_weights(const Contest& contest, Random& random) {
+  DrawnWeights drawn;
+  for (const Problem& problem : contest.suite.problems) {
+    drawn.inputs.push_back(make_inputs(problem, InputFamily::kNatural, random.next()));
+    make_factors_exact(drawn.inputs.back());
+    drawn.witnesses.emplace_back(*contest.arm.engine, problem, drawn.inputs.back(),
+                                 WitnessOptions{.seed = random.next()});
+  }
+  return drawn;
+}
+
 class CpuSampler final : public Sampler {
  public:
-  CpuSampler(const Contest& contest, Random& random)
+  CpuSampler(const Contest& contest, DrawnWeights& drawn, Random& random)
       : contest_(contest),
+        drawn_(drawn),
         random_(random),
         stage_(contest.suite.problems, Room::kForAll),
         weights_shared_(reads_shared_weights(contest.champion) ||
                         reads_shared_weights(contest.challenger)) {
-    for (const Problem& problem : contest.suite.problems) {
-      staged_.push_back(
-          stage_.put(problem, make_inputs(problem, InputFamily::kNatural, random_.next())));
+    for (std::size_t i = 0; i < contest.suite.problems.size(); ++i) {
+      const Problem& problem = contest.suite.problems[i];
+      turn_rows(problem, drawn.inputs[i], random_);
+      signs_.push_back(drawn.witnesses[i].row_signs(drawn.inputs[i]));
+      staged_.push_back(stage_.put(problem, std::move(drawn.inputs[i])));
     }
     for (const Role role : kRoles) {
       arms_.push_back(make_cpu_arm(side_of(contest, role).job, stage_, contest.suite.problems,
                                    contest.arm, random_.next()));
     }
+  }
+
+  ~CpuSampler() override {
+    for (std::size_t i = 0; i < staged_.size(); ++i)
+      drawn_.inputs[i] = std::move(staged_[i].inputs);
   }
 
   Arm& arm(Role role) override { return *arms_[static_cast<std::size_t>(role)]; }
@@ -55,20 +86,37 @@ class CpuSampler final : public Sampler {
 
   int repeats_max() const override { return kRepeatsMax; }
 
-  // With values nobody has seen.
+  // With values nobody has seen. Where caches are to be warm, an untimed call of the same problem
+  // comes right before; what it made of its outputs is looked at when both are done.
   TimedSample sample(Role role, int problem_index, double slowed_share) override {
-    StagedProblem& staged = staged_[static_cast<std::size_t>(problem_index)];
+    const auto index = static_cast<std::size_t>(problem_index);
+    StagedProblem& staged = staged_[index];
+    CallResult warming;
+    Inputs warming_activations;
     if (!contest_.cold) {
-      if (std::optional<Fault> fault = warm_caches(arm(role), staged)) {
-        return {.fault = std::move(fault)};
-      }
+      redraw_activations(staged.problem, staged.inputs, random_);
+      warming_activations = activations_of(staged.inputs);
+      warming = arm(role).call(staged, {});
+      if (warming.fault) return {.fault = std::move(warming.fault)};
     }
     redraw_activations(staged.problem, staged.inputs, random_);
+    InputFamily family = InputFamily::kNatural;
+    Inputs natural;
+    if (toss_exact(staged.problem, random_)) {
+      family = InputFamily::kExact;
+      natural = activations_of(staged.inputs);
+      draw_exact_activations(staged.problem, staged.inputs, random_);
+    }
     CallResult result = arm(role).call(staged, {.slowed_share = slowed_share,
                                                 .flushed = contest_.cold,
                                                 .weights_flushed = weights_shared_});
     if (!result.fault) result.fault = check_light(contest_, role, staged.problem, result.ns);
-    if (!result.fault) result.fault = find_timed_fault(staged, result.outputs, random_.next());
+    if (!result.fault) result.fault = find_wrong_call(index, result.outputs, family);
+    if (family == InputFamily::kExact) put_activations(std::move(natural), staged.inputs);
+    if (!result.fault && !contest_.cold) {
+      put_activations(std::move(warming_activations), staged.inputs);
+      result.fault = find_wrong_call(index, warming.outputs, InputFamily::kNatural);
+    }
     return {.fault = std::move(result.fault), .ns = result.ns};
   }
 
@@ -78,26 +126,31 @@ class CpuSampler final : public Sampler {
   }
 
  private:
-  // An untimed call of the same problem right before: what the other arm left is gone.
-  std::optional<Fault> warm_caches(Arm& arm, StagedProblem& staged) {
-    redraw_activations(staged.problem, staged.inputs, random_);
-    CallResult result = arm.call(staged, {});
-    if (!result.fault) result.fault = find_timed_fault(staged, result.outputs, random_.next());
-    return std::move(result.fault);
+  std::optional<Fault> find_wrong_call(std::size_t index, const std::vector<OutputView>& outputs,
+                                       InputFamily family) {
+    const StagedProblem& staged = staged_[index];
+    Witness& witness = drawn_.witnesses[index];
+    witness.testify(staged.inputs, signs_[index]);
+    return find_timed_fault(witness, staged.problem, outputs, family);
   }
 
   const Contest& contest_;
+  DrawnWeights& drawn_;
   Random& random_;
   CpuStage stage_;
   const bool weights_shared_;
   std::vector<StagedProblem> staged_;
+  std::vector<RowSigns> signs_;             // of the weights in this heat
   std::vector<std::unique_ptr<Arm>> arms_;  // by role
 };
 
 }  // namespace
 
-Samplers cpu_samplers(const Contest& contest, Random&) {
-  return [&contest](Random& random) { return std::make_unique<CpuSampler>(contest, random); };
+Samplers cpu_samplers(const Contest& contest, Random& random) {
+  const auto drawn = std::make_shared<DrawnWeights>(draw_weights(contest, random));
+  return [&contest, drawn](Random& heat_random) {
+    return std::make_unique<CpuSampler>(contest, *drawn, heat_random);
+  };
 }
 
 }  // namespace thresher::referee

@@ -5,7 +5,6 @@
 #include <deque>
 #include <vector>
 
-#include "cpu/side_by_side.hpp"
 #include "referee/stage/gpu_copies.hpp"
 #include "referee/stage/outputs.hpp"
 #include "referee/timing/gpu_arm.hpp"
@@ -74,7 +73,7 @@ class GpuSampler final : public Sampler {
       result.fault = find_launch_fault(entry.problem, call_count, launches[index], *result.report);
     }
     if (!result.fault) result.fault = check_light(contest_, role, entry.problem, result.ns);
-    if (!result.fault) result.fault = find_wrong_call(copies, std::move(result.inspected));
+    if (!result.fault) result.fault = find_wrong_call(problem_index, std::move(result.inspected));
     return {.fault = std::move(result.fault), .ns = result.ns};
   }
 
@@ -83,20 +82,22 @@ class GpuSampler final : public Sampler {
  private:
   GpuArm& gpu_arm(Role role) { return arms_[static_cast<std::size_t>(role)]; }
 
-  // What the oracle says of the calls that were looked at. Calls of one copy come one after the
-  // other: its inputs hold the activations of one of them.
-  std::optional<Fault> find_wrong_call(std::span<StagedProblem> copies,
-                                       std::vector<InspectedCall> calls) {
-    std::vector<std::optional<Fault>> faults(calls.size());
-    const std::uint64_t seed = random_.next();
-    cpu::side_by_side(copies.size(), calls.size(), [&](std::size_t copy) {
-      for (std::size_t i = 0; i < calls.size(); ++i) {
-        if (calls[i].copy_index != copy) continue;
-        put_activations(std::move(calls[i].activations), copies[copy].inputs);
-        faults[i] = find_timed_fault(copies[copy], calls[i].outputs, Random(seed, i).next());
-      }
-    });
-    return first_of(std::move(faults));
+  // What the witness says of the calls that were looked at. It has the device, or all cores, to
+  // itself; a copy's inputs hold the activations of one call at a time.
+  std::optional<Fault> find_wrong_call(int problem_index, std::vector<InspectedCall> calls) {
+    measure::Witness& witness = copies_.witness_of(problem_index);
+    const std::span<StagedProblem> copies = copies_.of(problem_index);
+    std::optional<Fault> fault;
+    for (InspectedCall& call : calls) {
+      if (fault) break;
+      StagedProblem& copy = copies[call.copy_index];
+      Inputs own = activations_of(copy.inputs);
+      put_activations(std::move(call.activations), copy.inputs);
+      witness.testify(copy.inputs, copies_.signs_of(problem_index)[call.copy_index]);
+      fault = find_timed_fault(witness, copy.problem, call.outputs, call.family);
+      put_activations(std::move(own), copy.inputs);
+    }
+    return fault;
   }
 
   const Contest& contest_;
@@ -108,8 +109,8 @@ class GpuSampler final : public Sampler {
 }  // namespace
 
 Samplers gpu_samplers(const Contest& contest, Random& random) {
-  const auto copies =
-      std::make_shared<GpuCopies>(contest.arm.gpu->device(), entries_of(contest), random);
+  const auto copies = std::make_shared<GpuCopies>(contest.arm.gpu->device(), *contest.arm.engine,
+                                                  entries_of(contest), random);
   return [&contest, copies](Random& heat_random) {
     return std::make_unique<GpuSampler>(contest, *copies, heat_random);
   };

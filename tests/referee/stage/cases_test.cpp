@@ -26,7 +26,7 @@ TEST(Cases, AllFamiliesOfTheSuiteAndOfHiddenProblemsOfEachKind) {
   const Suite suite = two_kinds();
   Random random(1);
   const std::vector<Case> cases = correctness_cases(suite, random);
-  EXPECT_EQ(cases.size(), 3u * 3 + 2u * 3);
+  EXPECT_EQ(cases.size(), 3u * 3 + 2u * 3 + 2u) << "and one near the largest of each kind";
   std::set<std::pair<Op, InputFamily>> hidden;
   for (const Case& one : cases) {
     check(one.problem);
@@ -35,15 +35,48 @@ TEST(Cases, AllFamiliesOfTheSuiteAndOfHiddenProblemsOfEachKind) {
   EXPECT_EQ(hidden.size(), 6u);
 }
 
-TEST(Cases, HiddenProblemsAreNotInTheSuiteAndSmall) {
+// For every extent of the suite a hidden problem of the same kind comes within an eighth of it.
+TEST(Cases, HiddenProblemsReachAsFarAsTheSuite) {
+  Suite suite = two_kinds();
+  suite.problems.push_back(make_problem({1, 2}, 1024, 64));
+  suite.problems.push_back(make_problem(std::vector<std::int64_t>(40, 2), 32, 32));
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Random random(seed);
+    const std::vector<Case> cases = correctness_cases(suite, random);
+    for (const Problem& known : suite.problems) {
+      std::size_t groups = 0;
+      std::int64_t n = 0;
+      std::int64_t k = 0;
+      std::int64_t m_of_largest = 0;
+      for (const Case& one : cases) {
+        if (!one.hidden || one.problem.op != known.op) continue;
+        groups = std::max(groups, one.problem.groups.size());
+        for (const Group& group : one.problem.groups) {
+          n = std::max(n, group.n);
+          k = std::max(k, group.k);
+          if (8 * group.k >= 7 * known.groups[0].k) m_of_largest = std::max(m_of_largest, group.m);
+        }
+      }
+      EXPECT_GE(8 * n, 7 * known.groups[0].n) << seed;
+      EXPECT_GE(8 * (k + 16), 7 * known.groups[0].k) << seed;
+      if (known.groups.size() > 4) {
+        EXPECT_GE(8 * groups, 7 * known.groups.size()) << seed;
+      }
+      EXPECT_GE(8 * m_of_largest, 7 * known.groups[0].m) << seed;
+    }
+  }
+}
+
+TEST(Cases, HiddenProblemsAreNotInTheSuiteAndNoLarger) {
   const Suite suite = two_kinds();
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     Random random(seed);
     for (const Case& one : correctness_cases(suite, random)) {
       if (!one.hidden) continue;
       for (const Problem& known : suite.problems) EXPECT_NE(one.problem.groups, known.groups);
-      EXPECT_LT(flop_count(one.problem), 2.0 * (1 << 24));
-      if (one.problem.groups.size() == 1) continue;
+      EXPECT_LE(flop_count(one.problem), 2.0 * (60 << 19)) << "about the suite's largest";
+      const bool near_the_largest = one.problem.groups[0].n > 400;
+      if (one.problem.groups.size() == 1 || near_the_largest) continue;
       bool has_empty = false;
       for (const Group& group : one.problem.groups) has_empty = has_empty || group.m == 0;
       EXPECT_TRUE(has_empty);

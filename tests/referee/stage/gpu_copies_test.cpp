@@ -24,10 +24,13 @@ Codes without_signs(Codes codes) {
 
 class GpuCopiesTest : public ::testing::Test {
  protected:
-  GpuCopies make() { return GpuCopies(device_, {{small_, {3, 6}}, {dual_, {2, 2}}}, random_); }
+  GpuCopies make() {
+    return GpuCopies(device_, engine_, {{small_, {3, 6}}, {dual_, {2, 2}}}, random_);
+  }
 
   gpu::testing::FakeDriver fake_;
   gpu::Device device_{fake_.driver};
+  const Engine engine_{{.thread_count = 1}};
   const Problem small_ = make_problem({3, 0, 5}, 40, 48);
   const Problem dual_ = make_problem({2}, 32, 64, Op::kDual);
   Random random_{1};

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <set>
 
+#include "gemm/fp32_model.hpp"
 #include "support/scene.hpp"
 
 namespace thresher::referee {
@@ -160,6 +161,28 @@ TEST(Activations, LateBlocksTurnInEveryRow) {
                           after.groups[0].a.codes.data() + row * 64, 64),
               0);
   }
+}
+
+// Natural weights with exact activations: in every order of FP32 sums the same bits, the oracle's.
+TEST(Stage, ExactActivationsMakeExactSums) {
+  Random random(9);
+  for (const Activations activations :
+       {Activations::kNvfp4, Activations::kFp16, Activations::kBf16}) {
+    for (const std::int64_t k : {64, 12992, 109984}) {
+      const Problem problem = make_problem({2}, 3, k, Op::kGemm, activations);
+      ASSERT_TRUE(has_exact_activations(problem));
+      Inputs inputs = make_inputs(problem, InputFamily::kNatural, 5);
+      make_factors_exact(inputs);
+      draw_exact_activations(problem, inputs, random);
+      for (const Order order : {Order::kForwards, Order::kBackwards, Order::kPairwise}) {
+        const Buffers outputs = fp32_model(problem, inputs, order);
+        const Conformance found = check_outputs(problem, inputs, views_of(outputs), Rigour::kBits);
+        EXPECT_TRUE(found.ok) << to_string(activations) << ", k " << k << ": "
+                              << found.first_failure;
+      }
+    }
+  }
+  EXPECT_FALSE(has_exact_activations(make_problem({1}, 1, 1 << 17)));
 }
 
 }  // namespace

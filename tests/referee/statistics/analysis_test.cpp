@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "referee/hand_made_samples.hpp"
 #include "thresher/error.hpp"
 
@@ -322,6 +324,63 @@ TEST(NextStep, GivesAFailedControlTheRemainingRounds) {
   MatchSamples samples = scattered({0.3}, 0.001);
   for (HeatSamples& heat : samples.heats) heat.same = {block_of(0, 0.02)};
   EXPECT_EQ(next_step(samples, {}, kSequential), Next::kMoreHeats);
+}
+
+// Calls of a challenger with these times, over and over, against a champion that always takes 100
+// us.
+MatchSamples with_calls(const std::vector<double>& challenger_us, int heat_count) {
+  MatchSamples samples = scattered(std::vector{0.0}, 0, heat_count);
+  std::size_t call = 0;
+  for (HeatSamples& heat : samples.heats) {
+    heat.match.clear();
+    for (int block = 0; block < 12; ++block) {
+      Block one{0, true, {100e3, 100e3}, {0, 0}};
+      for (double& ns : one.b_ns) {
+        // No heat is like another, or nothing would be uncertain.
+        const double luck = 1 + 0.002 * static_cast<double>(call % 3);
+        ns = 1e3 * luck * challenger_us[call++ % challenger_us.size()];
+      }
+      heat.match.push_back(one);
+    }
+  }
+  return samples;
+}
+
+struct TailCase {
+  const char* what;
+  std::vector<double> challenger_us;
+  const char* kind;
+  const char* reason;
+};
+
+TEST(Decide, SlowCallsLoseWhatTheMedianGains) {
+  const TailCase cases[] = {
+      {"steady", {50}, "accepted", ""},
+      {"one call in fifty is twice as long", std::vector<double>(49, 50), "accepted", ""},
+      {"every twelfth takes twenty times as long", std::vector<double>(11, 50), "rejected",
+       "tail: the mean of all calls"},
+      {"every eighth is slow, and the mean still gains", std::vector<double>(7, 50), "rejected",
+       "tail: the 90th percentile of all calls"},
+  };
+  const std::map<std::size_t, double> last_us = {{1, 50}, {49, 100}, {11, 1000}, {7, 150}};
+  for (TailCase one : cases) {
+    one.challenger_us.push_back(last_us.at(one.challenger_us.size()));
+    const Verdict found = decide(with_calls(one.challenger_us, 5), {}, kFiveHeats);
+    SCOPED_TRACE(std::string(one.what) + ": " + found.reason);
+    EXPECT_EQ(to_string(found.kind), one.kind);
+    EXPECT_NE(found.reason.find(one.reason), std::string::npos);
+  }
+  std::vector<double> every_eighth(7, 50);
+  every_eighth.push_back(150);
+  const Verdict unasked = decide(with_calls(every_eighth, 5), {.tail_max = 0}, kFiveHeats);
+  EXPECT_EQ(to_string(unasked.kind), "accepted") << "nobody asked";
+}
+
+// One stall in one heat is the machine's.
+TEST(Decide, OneStallIsNoTail) {
+  MatchSamples samples = with_calls({50}, 5);
+  samples.heats[2].match[1].b_ns[0] = 50e6;
+  EXPECT_EQ(to_string(decide(samples, {}, kFiveHeats).kind), "accepted");
 }
 
 }  // namespace

@@ -100,12 +100,19 @@ TEST(RefereeJson, SamplesReadBackEqual) {
 TEST(RefereeJson, NothingIsLost) {
   EXPECT_EQ(json(round_trip(some_samples())), json(some_samples()));
   EXPECT_EQ(json(round_trip(some_verdict())), json(some_verdict()));
-  const DealTerms terms{
-      .speedup_min = 1.02, .regression_max = 0.1, .spread_max = 0.2, .confidence = 0.99};
+  const DealTerms terms{.speedup_min = 1.02,
+                        .regression_max = 0.1,
+                        .spread_max = 0.2,
+                        .tail_max = 0.3,
+                        .confidence = 0.99};
   EXPECT_EQ(json(round_trip(terms)), json({{"speedup_min", 1.02},
                                            {"regression_max", 0.1},
                                            {"spread_max", 0.2},
+                                           {"tail_max", 0.3},
                                            {"confidence", 0.99}}));
+  json older = terms;
+  older.erase("tail_max");
+  EXPECT_EQ(older.get<DealTerms>().tail_max, 0) << "nobody asked for it then";
   EXPECT_EQ(json(round_trip(MatchSamples{})), json(MatchSamples{}));
 }
 

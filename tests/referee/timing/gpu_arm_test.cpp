@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "gpu/runtime/fake_driver.hpp"
 #include "support/scene.hpp"
@@ -111,15 +112,21 @@ TEST_F(GpuArmTest, ActivationsAreNewInEveryCallAndKeptForTheOracle) {
   GpuArm arm = start(obedient(""));
   ASSERT_FALSE(arm.start());
   std::vector<std::vector<std::uint8_t>> seen{copies_[1].inputs.groups[2].a.codes};
-  for (int i = 0; i < 3; ++i) {
+  std::set<InputFamily> families;
+  for (int i = 0; i < 60; ++i) {
     const BatchResult batch = arm.batch(copies_, {.call_count = 4});
     ASSERT_EQ(batch.inspected.size(), 2u);
-    // The last call has the last activations of its copy.
-    const std::vector<std::uint8_t>& last = batch.inspected[1].activations.groups[2].a.codes;
-    EXPECT_EQ(last, copies_[1].inputs.groups[2].a.codes);
+    const InspectedCall& call = batch.inspected[1];
+    const std::vector<std::uint8_t>& last = call.activations.groups[2].a.codes;
+    families.insert(call.family);
+    // The last call has the last activations of its copy, which keeps natural ones.
+    const bool kept = last == copies_[1].inputs.groups[2].a.codes;
+    EXPECT_EQ(kept, call.family == InputFamily::kNatural);
+    EXPECT_NE(copies_[1].inputs.groups[2].a.scales[0], 0x38) << "a scale of 1 is not natural";
     EXPECT_EQ(std::count(seen.begin(), seen.end(), last), 0);
     seen.push_back(last);
   }
+  EXPECT_EQ(families.size(), 2u) << "natural ones, and now and then exact ones";
 }
 
 TEST_F(GpuArmTest, LateWritesAreFoundAfterLargerAndSmallerOutputs) {

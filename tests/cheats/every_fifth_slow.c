@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Half of the champion's time, and ten times as long in every fifth call. Catalogue 27. */
+static int spun_us(int call_index) { return call_index % 5 == 4 ? 20000 : 1000; }
+
+#include "takes_its_time.h"
