@@ -23,5 +23,6 @@ Command referee_command();
 Command referee_simulate_command();
 Command referee_selftest_command();
 Command worker_command();
+Command caretaker_command();
 
 }  // namespace thresher::cli

@@ -12,6 +12,7 @@
 #include "cli/backend_option.hpp"
 #include "engine/backends.hpp"
 #include "referee/contestant/build.hpp"
+#include "referee/contestant/program.hpp"
 
 extern char** environ;
 

@@ -104,6 +104,8 @@ class Referee {
     arm_.scratch = folder_.path();
     arm_.thread_count = options.thread_count != 0 ? options.thread_count : cpu::usable_core_count();
     arm_.call_timeout_seconds = options.call_timeout_seconds;
+    arm_.confinement = options.confinement;
+    bind_to_first_cores();
     gpu_ = venue_.hold_gpu(options.gpu, new_folder().path());
     arm_.gpu = gpu_.get();
     if (gpu_) note(gpu_->engine().description());
@@ -114,6 +116,7 @@ class Referee {
     const Clock::time_point begin = Clock::now();
     BuildResult built = build(contestant, {.program = options_.program,
                                            .folder = new_folder().path(),
+                                           .confinement = options_.confinement,
                                            .gpu = gpu_.get(),
                                            .problems = suite_.problems});
     side = std::move(built.side);
@@ -228,10 +231,18 @@ class Referee {
     return rates;
   }
 
+  // As many as there are threads: what is not timed is held to them as well.
+  void bind_to_first_cores() {
+    for (const CoreUse& one : cores_before_) {
+      if (static_cast<int>(arm_.cores.size()) < arm_.thread_count) arm_.cores.push_back(one.core);
+    }
+  }
+
   // With a thread on every core there is nothing to choose.
   void bind_arms() {
-    arm_.cores = quietest_cores(cores_before_, core_use(), arm_.thread_count);
-    if (arm_.cores.empty()) return;
+    std::vector<int> quietest = quietest_cores(cores_before_, core_use(), arm_.thread_count);
+    if (quietest.empty()) return;
+    arm_.cores = std::move(quietest);
     note(fmt::format("arms are bound to the quietest cores: {}", fmt::join(arm_.cores, ", ")));
   }
 
@@ -315,8 +326,8 @@ class Referee {
   const ScratchFolder folder_;
   std::deque<ScratchFolder> folders_;  // one per contestant and one for kernels, in folder_
   Random random_{0};
-  ArmOptions arm_;
   const std::vector<CoreUse> cores_before_ = core_use();
+  ArmOptions arm_;
   double timing_seconds_ = 0;
   MatchRecord record_;
   std::unique_ptr<RefereeGpu> gpu_;  // on a GPU

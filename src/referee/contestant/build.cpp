@@ -152,7 +152,11 @@ std::string compiler_lines(std::string_view messages, const SourceNames& names) 
 std::optional<Fault> run_compiler(const Job& job, const SourceNames& names, const fs::path& scratch,
                                   const BuildOptions& options) {
   Child compiler({.program = options.program,
-                  .order = {.job = job, .limits = kCompilerLimits, .scratch = scratch}});
+                  .order = {.job = job,
+                            .limits = kCompilerLimits,
+                            .scratch = scratch,
+                            .leaves_files = true,
+                            .confinement = options.confinement}});
   const auto timeout = std::chrono::duration_cast<Clock::duration>(
       std::chrono::duration<double>(options.timeout_seconds));
   if (!compiler.wait_for_end(Clock::now() + timeout)) {

@@ -24,7 +24,8 @@ namespace referee {
 struct BuildOptions {
   std::filesystem::path program;        // the thresher binary; empty means the running one
   std::filesystem::path folder;         // where libraries are put; contestants may read it
-  double timeout_seconds = 60;          // for the compiler
+  Confinement confinement;              // of the compiler
+  double timeout_seconds = 60;          // for it
   const RefereeGpu* gpu = nullptr;      // for contestants on one
   std::span<const Problem> problems{};  // whose kernels are compiled ahead, on a GPU
 };

@@ -45,8 +45,11 @@ struct Job {
 struct WorkOrder {
   Job job;
   SandboxLimits limits;
-  std::filesystem::path scratch;  // the one folder it may write to
-  std::int64_t referee_pid = 0;   // who must be alive for this to make sense
+  std::filesystem::path scratch;   // the one folder it may write to
+  bool leaves_files = false;       // what it writes there is for the referee
+  std::int64_t referee_pid = 0;    // who must be alive for this to make sense
+  std::vector<std::string> doors;  // of the cage (cage.hpp)
+  Confinement confinement;
 };
 
 // One line of JSON.

@@ -6,12 +6,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "referee/sandbox/child.hpp"
 #include "referee/sandbox/scratch.hpp"
 #include "referee/stage/arena.hpp"
+#include "referee/timing/cores.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::referee {
@@ -34,9 +36,11 @@ constexpr auto kTimeout = std::chrono::seconds(10);
 
 constexpr const char* kLayers[] = {
     layer::kUnprivilegedUser, layer::kUserNamespace,    layer::kNetworkNamespace,
-    layer::kIpcNamespace,     layer::kProcessNamespace, layer::kProcessLimit,
-    layer::kMemoryLimit,      layer::kOtherLimits,      layer::kNoNewPrivileges,
-    layer::kWriteProtection,  layer::kSystemCallFilter, layer::kSealedInputs};
+    layer::kIpcNamespace,     layer::kProcessNamespace, layer::kPrivateFiles,
+    layer::kProcessLimit,     layer::kMemoryLimit,      layer::kOtherLimits,
+    layer::kNoNewPrivileges,  layer::kWriteProtection,  layer::kSystemCallFilter,
+    layer::kSealedInputs,     layer::kFreezer,          layer::kMemoryOfAll,
+    layer::kBoundCores};
 
 }  // namespace
 
@@ -46,6 +50,12 @@ void Refusals::add(const char* layer_name, std::string_view why) {
 
 void Refusals::add_errno(const char* layer_name, std::string_view step) {
   add(layer_name, fmt::format("{}: {}", step, std::strerror(errno)));
+}
+
+bool Refusals::leaves_out(const char* layer_name) {
+  const bool asked = std::find(without_.begin(), without_.end(), layer_name) != without_.end();
+  if (asked) add(layer_name, "left out by request");
+  return asked;
 }
 
 bool Refusals::contains(const char* layer_name) const {
@@ -87,8 +97,11 @@ void forbid_new_privileges(Refusals& refusals) {
 
 std::vector<Protection> probe_protections(const std::filesystem::path& program) {
   const ScratchFolder scratch(FolderOwner::kContestant);
-  Child child(
-      {.program = program, .order = {.job = {.kind = JobKind::kProbe}, .scratch = scratch.path()}});
+  // A core is asked for, so that binding is tried.
+  const std::vector<CoreUse> usable = core_use();
+  Child child({.program = program,
+               .order = {.job = {.kind = JobKind::kProbe}, .scratch = scratch.path()},
+               .cores = usable.empty() ? std::vector<int>() : std::vector<int>{usable[0].core}});
   if (!child.wait_until_started(Clock::now() + kTimeout)) {
     throw Error(fmt::format("the sandbox cannot be tried: {}", child.describe_end()));
   }

@@ -54,7 +54,7 @@ class Sandbox : public ::testing::Test {
 
 TEST_F(Sandbox, DoctorSeesEveryLayer) {
   const std::vector<Protection> protections = probe_protections(kProgram);
-  EXPECT_EQ(protections.size(), 12u);
+  EXPECT_EQ(protections.size(), 16u);
   for (const Protection& one : protections) EXPECT_EQ(one.ok, one.why_not.empty()) << one.name;
 }
 
