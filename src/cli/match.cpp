@@ -14,6 +14,7 @@
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "cli/interruption.hpp"
+#include "cli/ledger_path.hpp"
 #include "cli/match_report.hpp"
 #include "cli/memory_check.hpp"
 #include "cli/presence.hpp"
@@ -162,6 +163,7 @@ int run_match(const MatchArguments& arguments) {
   match.options.cold = !arguments.warm;
   if (!arguments.go_on.empty()) go_on_with(arguments.go_on, match);
   match.options.gpu = gpu_engine_options();
+  match.options.confinement.hidden = hidden_from_contestants();
   // Steps: two contestants with three gates each, then at most so many heats.
   Progress progress(6 + match.options.analysis.heats_limit());
   match.options.progress = [&](const std::string& text) { progress.begin_step(text); };

@@ -108,7 +108,10 @@ class Referee {
     bind_to_first_cores();
     gpu_ = venue_.hold_gpu(options.gpu, new_folder().path());
     arm_.gpu = gpu_.get();
-    if (gpu_) note(gpu_->engine().description());
+    if (gpu_) {
+      note(gpu_->engine().description());
+      leave_out_what_stops_cuda();
+    }
   }
 
   // True when the contestant may go on; otherwise the verdict stands.
@@ -192,6 +195,24 @@ class Referee {
  private:
   const ScratchFolder& new_folder() {
     return folders_.emplace_back(FolderOwner::kReferee, folder_.path());
+  }
+
+  // Drivers differ in whether CUDA starts, and shares memory, from inside a process namespace. One
+  // process of our own finds out, once for all matches.
+  void leave_out_what_stops_cuda() {
+    static const bool starts = [&] {
+      const std::vector<Problem> problems{suite_.problems.front()};
+      const Job job{.kind = JobKind::kVariant,
+                    .backend = std::string(venue_.backend),
+                    .cuda = gpu_->setting()};
+      const StagedArm probe = venue_.make_staged_arm(job, problems, arm_, record_.seed);
+      const bool ok = !probe.arm->start();
+      probe.arm->finish();
+      return ok;
+    }();
+    if (starts) return;
+    arm_.confinement.without.push_back(
+        fmt::format("{}: CUDA does not start in one", layer::kProcessNamespace));
   }
 
   void note(std::string text) {
@@ -294,6 +315,8 @@ class Referee {
   }
 
   void decide_by(const Fault& fault) {
+    // Whatever fails on a full disk is nobody's fault but its owner's.
+    check_room(folder_.path());
     record_.verdict.kind = fault.kind;
     record_.verdict.check = fault.check;
     record_.verdict.reason = fault.reason;

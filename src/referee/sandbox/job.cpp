@@ -46,6 +46,7 @@ std::string to_text(const WorkOrder& order) {
                   {"referee_pid", order.referee_pid},
                   {"doors", order.doors},
                   {"leaves_files", order.leaves_files},
+                  {"readable", texts_of(order.readable)},
                   {"hidden", texts_of(order.confinement.hidden)},
                   {"without", order.confinement.without}};
   // Paths are bytes to the kernel and need not be UTF-8.
@@ -78,6 +79,7 @@ WorkOrder work_order_from_text(std::string_view text) {
                        .processes = limits.at(4).get<std::int64_t>()},
             .scratch = json.at("scratch").get<std::string>(),
             .leaves_files = json.at("leaves_files").get<bool>(),
+            .readable = paths_of(json.at("readable")),
             .referee_pid = json.at("referee_pid").get<std::int64_t>(),
             .doors = json.at("doors").get<std::vector<std::string>>(),
             .confinement = {.hidden = paths_of(json.at("hidden")),

@@ -54,6 +54,21 @@ void enter_cage(const WorkOrder& order) {
   }
 }
 
+// A folder that holds what is to run cannot be hidden from it.
+std::vector<std::filesystem::path> hidden_of(const WorkOrder& order, Refusals& refusals) {
+  std::vector<std::filesystem::path> hidden;
+  for (const std::filesystem::path& path : order.confinement.hidden) {
+    const std::string inside = (order.job.folder / "").lexically_normal().string();
+    const bool holds_it = inside.starts_with((path / "").lexically_normal().string());
+    if (holds_it) {
+      refusals.add(layer::kHiddenFiles, fmt::format("{} holds the contestant", path.string()));
+    } else {
+      hidden.push_back(path);
+    }
+  }
+  return hidden;
+}
+
 pid_t fork_or_fail() {
   const pid_t pid = fork();
   if (pid < 0) fail(fmt::format("fork: {}", std::strerror(errno)));
@@ -117,7 +132,7 @@ void volunteer_for_memory_killer() {
   const std::size_t known_count = refusals.texts().size();
   forbid_new_privileges(refusals);
   const SandboxNeeds& needs = venue_of(order.job.backend).sandbox;
-  forbid_writes_outside(order.scratch, needs, refusals);
+  forbid_writes_outside(order.scratch, order.readable, needs, refusals);
   // A compiler makes what it has linked executable, and runs no code of the contestant's.
   filter_system_calls(
       {.own_processes_only = !own_process_namespace,
@@ -146,8 +161,7 @@ void launch(const WorkOrder& order) {
   enter_cage(order);
   Refusals refusals(order.confinement.without);
   const SandboxNeeds& needs = venue_of(order.job.backend).sandbox;
-  enter_namespaces(needs,
-                   {.hidden = order.confinement.hidden,
+  enter_namespaces({.hidden = hidden_of(order, refusals),
                     .scratch = order.scratch,
                     .scratch_in_memory = !order.leaves_files},
                    refusals);

@@ -81,15 +81,13 @@ void drop_capabilities() {
 
 }  // namespace
 
-void enter_namespaces(const SandboxNeeds& needs, const FileTree& tree, Refusals& refusals) {
+void enter_namespaces(const FileTree& tree, Refusals& refusals) {
   std::vector<Wanted> wanted = {{CLONE_NEWNET, layer::kNetworkNamespace},
                                 {CLONE_NEWIPC, layer::kIpcNamespace}};
   if (!refusals.leaves_out(layer::kPrivateFiles)) {
     wanted.push_back({CLONE_NEWNS, layer::kPrivateFiles});
   }
-  if (needs.no_process_namespace != nullptr) {
-    refusals.add(layer::kProcessNamespace, needs.no_process_namespace);
-  } else if (!refusals.leaves_out(layer::kProcessNamespace)) {
+  if (!refusals.leaves_out(layer::kProcessNamespace)) {
     wanted.push_back({CLONE_NEWPID, layer::kProcessNamespace});
   }
   enter(wanted, tree, refusals);

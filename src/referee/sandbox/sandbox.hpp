@@ -26,6 +26,7 @@ inline constexpr const char* kNetworkNamespace = "network namespace";
 inline constexpr const char* kIpcNamespace = "ipc namespace";
 inline constexpr const char* kProcessNamespace = "process namespace";
 inline constexpr const char* kPrivateFiles = "private files";
+inline constexpr const char* kHiddenFiles = "hidden files";
 inline constexpr const char* kProcessLimit = "process limit";
 inline constexpr const char* kMemoryLimit = "memory limit";
 inline constexpr const char* kOtherLimits = "cpu, file and core limits";
@@ -47,7 +48,7 @@ struct Confinement {
   // Files and folders that contestants shall not see. Folders that hold a contestant itself cannot
   // be hidden from it.
   std::vector<std::filesystem::path> hidden;
-  // Layers to do without, as if the kernel refused them: for tests of what is left then.
+  // Layers to do without, as if the kernel refused them, alone or with the reason ("layer: why").
   std::vector<std::string> without;
 };
 
@@ -61,11 +62,10 @@ struct SandboxLimits {
 
 // What the processes of a backend do not run without. The reasons stand in verdicts.
 struct SandboxNeeds {
-  const char* no_process_namespace = nullptr;  // why they cannot start in one; null: they can
-  const char* no_memory_limit = nullptr;       // why they need more addresses than any limit
-  const char* device_files = nullptr;          // files of /dev that begin so, and those of the
-                                               // process under /proc, are written to
-  bool sockets = false;                        // made and listened to, but never connected
+  const char* no_memory_limit = nullptr;  // why they need more addresses than any limit
+  const char* device_files = nullptr;     // files of /dev that begin so, and those of the
+                                          // process under /proc, are written to
+  bool sockets = false;                   // made and listened to, but never connected
 };
 
 // Layers the kernel refused, and why.
@@ -99,7 +99,7 @@ struct FileTree {
 
 // Enters new network, IPC, process and mount namespaces, in the last of which files are arranged.
 // The process namespace begins with the next child. Needs a process with one thread.
-void enter_namespaces(const SandboxNeeds& needs, const FileTree& tree, Refusals& refusals);
+void enter_namespaces(const FileTree& tree, Refusals& refusals);
 
 // What is left to be done by the first process in there: leaves root for an unprivileged user in a
 // user namespace, and every right with it.
@@ -114,9 +114,11 @@ bool show_own_processes_only();
 void set_limits(const SandboxLimits& limits, const SandboxNeeds& needs, Refusals& refusals);
 
 // Only files under `scratch` can be written, created, moved or removed from now on, by this process
-// and all it starts (Landlock). Without `scratch` none can. Reading stays free.
-void forbid_writes_outside(const std::filesystem::path& scratch, const SandboxNeeds& needs,
-                           Refusals& refusals);
+// and all it starts (Landlock). Without `scratch` none can. Reading stays free, unless `readable`
+// says what may be read beside `scratch` and the system's folders.
+void forbid_writes_outside(const std::filesystem::path& scratch,
+                           const std::vector<std::filesystem::path>& readable,
+                           const SandboxNeeds& needs, Refusals& refusals);
 
 // The system calls that reach other processes, the network, namespaces and mounts fail with EPERM
 // from now on (seccomp). `own_processes_only` also keeps signals inside this process, for when no
@@ -136,6 +138,7 @@ struct Protection {
   std::string name;
   bool ok = true;
   std::string why_not;
+  std::string otherwise;  // what is left without it
 };
 
 // `program` is the thresher binary; empty means the running one.
