@@ -26,5 +26,6 @@ Command referee_simulate_command();
 Command referee_selftest_command();
 Command tune_command();
 Command worker_command();
+Command caretaker_command();
 
 }  // namespace thresher::cli

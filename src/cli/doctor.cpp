@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // thresher doctor: what this machine has, what it can do, and how quiet it is.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <fstream>
@@ -136,7 +137,10 @@ void print_examination_json(const Examination& found) {
   }
   Json sandbox = Json::array();
   for (const referee::Protection& one : found.protections) {
-    sandbox.push_back({{"name", one.name}, {"granted", one.ok}, {"why_not", one.why_not}});
+    sandbox.push_back({{"name", one.name},
+                       {"granted", one.ok},
+                       {"why_not", one.why_not},
+                       {"otherwise", one.otherwise}});
   }
   const cpu::Caches caches = cpu::caches();
   const bool has_openblas = found.openblas != nullptr;
@@ -210,9 +214,16 @@ void add_sandbox(const std::vector<referee::Protection>& protections, Table& tab
                                      [](const referee::Protection& one) { return one.ok; });
   table.add_row({"sandbox",
                  fmt::format("{} of {} protections for contestants", granted, protections.size())});
+  std::vector<std::string> names;
   for (const referee::Protection& one : protections) {
-    if (!one.ok)
-      table.add_row({"", Cell(fmt::format("no {}: {}", one.name, one.why_not), Tone::kDim)});
+    if (one.ok) names.push_back(one.name);
+  }
+  table.add_row({"", fmt::format("{}", fmt::join(names, ", "))});
+  for (const referee::Protection& one : protections) {
+    if (one.ok) continue;
+    table.add_row(
+        {"", Cell(fmt::format("no {}: {}; what is left: {}", one.name, one.why_not, one.otherwise),
+                  Tone::kDim)});
   }
 }
 

@@ -37,6 +37,7 @@ void say(const std::string& text) {
 }  // namespace
 
 Interruption::Interruption(std::string advice) : advice_(std::move(advice)) {
+  referee::keep_caretaker();
   int ends[2];
   // Without a pipe signals do what they always did.
   if (pipe2(ends, O_CLOEXEC) != 0) return;

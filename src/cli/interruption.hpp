@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // While one is alive, SIGINT and SIGTERM end the command with a sentence that says how to go on,
 // leave neither processes nor folders behind, and give the exit code 128 + the signal's number.
+// After a signal that cannot be caught the caretaker does the same (referee/sandbox/leftovers.hpp).
 // A signal that was ignored before, as under nohup, stays so. There is one at a time.
 #pragma once
 

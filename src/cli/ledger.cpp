@@ -28,8 +28,26 @@ struct LedgerOptions {
   std::string kind;
   std::string format = "json";
   std::filesystem::path output;
+  std::string expected_hash;
   bool json = false;
 };
+
+constexpr std::size_t kExpectedLengthMin = 12;
+
+// Which entry has the hash, or begins with it; 0: none.
+std::int64_t entry_with_hash(const Ledger& ledger, const std::string& hash) {
+  const bool is_hex = hash.find_first_not_of("0123456789abcdef") == std::string::npos;
+  if (!is_hex || hash.size() < kExpectedLengthMin || hash.size() > 64) {
+    throw UsageError(
+        fmt::format("--expect {}: a hash is 64 hexadecimal digits, of which at least the first {} "
+                    "are needed",
+                    hash, kExpectedLengthMin));
+  }
+  for (const LedgerEntry& entry : ledger.entries()) {
+    if (entry.hash.starts_with(hash)) return entry.id;
+  }
+  return 0;
+}
 
 // The head of the chain vouches for all of it: noted elsewhere, it uncovers even a ledger that was
 // rewritten from the first entry on.
@@ -40,18 +58,35 @@ std::string last_hash(const Ledger& ledger) {
 
 int run_verify(const LedgerOptions& options) {
   const Ledger ledger = open_existing_ledger(options.ledger);
-  const LedgerAudit audit = ledger.audit();
+  LedgerAudit audit = ledger.audit();
+  std::int64_t expected_id = 0;
+  if (!options.expected_hash.empty() && audit.ok) {
+    expected_id = entry_with_hash(ledger, options.expected_hash);
+    audit.ok = expected_id > 0;
+    if (!audit.ok) {
+      audit.first_fault = fmt::format(
+          "no entry has the expected hash {}: it is another ledger, or it was rewritten or cut",
+          options.expected_hash);
+    }
+  }
   const std::string hash = audit.ok ? last_hash(ledger) : "";
   if (options.json) {
     fmt::print("{}\n", nlohmann::ordered_json{{"ledger", options.ledger.string()},
                                               {"ok", audit.ok},
                                               {"entry_count", audit.entry_count},
                                               {"first_fault", audit.first_fault},
+                                              {"anchored_entry", audit.anchored_id},
+                                              {"expected_entry", expected_id},
                                               {"last_hash", hash}}
                            .dump());
   } else if (audit.ok) {
     fmt::print("{}: {} entries, none changed, none missing\n", options.ledger.string(),
                audit.entry_count);
+    fmt::print("{}\n", audit.anchored_id > 0
+                           ? fmt::format("its anchor vouches for the first {}", audit.anchored_id)
+                           : "no anchor lies beside it: entries cut off at the end would not be "
+                             "noticed");
+    if (expected_id > 0) fmt::print("the expected hash is that of entry {}\n", expected_id);
     if (!hash.empty()) fmt::print("last hash {}\n", hash);
   } else {
     fmt::print("{}: {}\n", options.ledger.string(), audit.first_fault);
@@ -158,7 +193,10 @@ Command ledger_command() {
   const Command verify{
       .name = "verify",
       .what = "Recompute the chain of hashes; exit code 1 if an entry was changed or is missing",
-      .options = {ledger_option(options->ledger), json_flag(options->json)},
+      .options = {ledger_option(options->ledger),
+                  {"--expect", &options->expected_hash,
+                   "A hash that was noted earlier: some entry must have it"},
+                  json_flag(options->json)},
       .run = [options] { return run_verify(*options); }};
   const Command show{
       .name = "show",

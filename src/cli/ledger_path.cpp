@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "thresher/error.hpp"
 
 namespace thresher::cli {
@@ -12,6 +14,18 @@ Option ledger_option(std::filesystem::path& path) {
           .value = &path,
           .what = "The ledger's file, from the current folder",
           .default_text = kDefaultLedger};
+}
+
+std::vector<std::filesystem::path> hidden_from_contestants(const std::filesystem::path& ledger) {
+  namespace fs = std::filesystem;
+  const fs::path file = fs::absolute(ledger);
+  std::vector<fs::path> hidden{fs::absolute(kDefaultLedger).parent_path()};
+  for (const char* ending : {"", "-wal", "-shm", ".anchor"})
+    hidden.push_back(file.string() + ending);
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/') {
+    for (const char* keys : {".ssh", ".gnupg"}) hidden.push_back(fs::path(home) / keys);
+  }
+  return hidden;
 }
 
 Ledger open_existing_ledger(const std::filesystem::path& path) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
 #include "cli/command.hpp"
 #include "tank/ledger/ledger.hpp"
@@ -12,6 +13,11 @@ namespace thresher::cli {
 inline constexpr const char* kDefaultLedger = "out/ledger.db";
 
 Option ledger_option(std::filesystem::path& path);
+
+// What contestants shall not see: the ledger, the folder of the default one, and keys of whoever
+// started this command.
+std::vector<std::filesystem::path> hidden_from_contestants(
+    const std::filesystem::path& ledger = kDefaultLedger);
 
 // For commands that only look: a path where there is no ledger is an Error, not a new ledger.
 Ledger open_existing_ledger(const std::filesystem::path& path);

@@ -15,6 +15,7 @@
 #include "cli/commands.hpp"
 #include "cli/contestant_threads.hpp"
 #include "cli/interruption.hpp"
+#include "cli/ledger_path.hpp"
 #include "cli/match_report.hpp"
 #include "cli/memory_check.hpp"
 #include "cli/presence.hpp"
@@ -166,6 +167,7 @@ int run_match(const MatchArguments& arguments) {
   if (!arguments.go_on.empty()) go_on_with(arguments.go_on, match);
   match.options.gpu = gpu_engine_options();
   match.options.thread_count = contestant_threads(match.options.thread_count);
+  match.options.confinement.hidden = hidden_from_contestants();
   // Steps: two contestants with three gates each, then at most so many heats.
   Progress progress(6 + match.options.analysis.heats_limit());
   match.options.progress = [&](const std::string& text) { progress.begin_step(text); };

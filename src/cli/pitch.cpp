@@ -66,6 +66,7 @@ Verdict check_by_running(const Pitch& pitch, const Suite& suite, const PitchOpti
   Progress progress(3);
   MatchOptions match = options.match;
   match.gpu = gpu_engine_options();
+  match.confinement.hidden = hidden_from_contestants();
   match.progress = [&](const std::string& step) { progress.begin_step(step); };
   Verdict verdict = check_contestant(pitch.contestant, suite, match);
   progress.clear();

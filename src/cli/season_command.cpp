@@ -154,6 +154,7 @@ std::string season_name(const SeasonOptions& options, const Ledger& ledger) {
 void set_matches(SeasonRules& rules, const SeasonOptions& options, double seconds) {
   rules.match.seconds_max = options.match_seconds;
   rules.match.gpu = gpu_engine_options();
+  rules.match.confinement.hidden = hidden_from_contestants(options.ledger);
   rules.match.blocks_per_problem = 2;
   rules.match.analysis = {.heats_min = 4, .heats_max = 16};
   rules.pilot = rules.match;

@@ -15,6 +15,7 @@
 #include "cli/commands.hpp"
 #include "cli/contestant_threads.hpp"
 #include "cli/interruption.hpp"
+#include "cli/ledger_path.hpp"
 #include "cli/memory_check.hpp"
 #include "cli/presence.hpp"
 #include "cli/progress.hpp"
@@ -176,6 +177,7 @@ class TuneRun {
                               .terms = terms_from(arguments_.terms)};
     options.match.thread_count = options_.thread_count;
     options.match.gpu = gpu_engine_options();
+    options.match.confinement.hidden = hidden_from_contestants();
     const HostTime::time_point problem_begin = HostTime::now();
     Progress progress(std::max<std::int64_t>(1, std::lround(options.seconds)), {});
     options.progress = [&](const std::string& text) {

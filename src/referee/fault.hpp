@@ -32,7 +32,9 @@ inline constexpr const char* kLateWrite = "late_write";      // outputs changed 
 inline constexpr const char* kLaunches = "launches";         // more or other launches than planned
 inline constexpr const char* kClock = "clock";               // a time that cannot be
 inline constexpr const char* kSpeedOfLight = "speed_of_light";  // faster than the machine can be
-inline constexpr const char* kTime = "time";                    // the match ran out of time
+inline constexpr const char* kStopped = "stopped";              // ran when it should not
+inline constexpr const char* kMeans = "means";  // more threads, cores or memory than granted
+inline constexpr const char* kTime = "time";    // the match ran out of time
 }  // namespace check
 
 struct Fault {

@@ -104,11 +104,16 @@ class Referee {
     arm_.scratch = folder_.path();
     arm_.thread_count = options.thread_count != 0 ? options.thread_count : cpu::usable_core_count();
     arm_.call_timeout_seconds = options.call_timeout_seconds;
+    arm_.confinement = options.confinement;
+    bind_to_first_cores();
     gpu_ = venue_.hold_gpu(options.gpu, new_folder().path());
     arm_.gpu = gpu_.get();
     if (!gpu_) engine_.emplace(EngineOptions{.thread_count = arm_.thread_count});
     arm_.engine = gpu_ ? &gpu_->engine() : &*engine_;
-    if (gpu_) note(gpu_->engine().description());
+    if (gpu_) {
+      note(gpu_->engine().description());
+      leave_out_what_stops_cuda();
+    }
   }
 
   // True when the contestant may go on; otherwise the verdict stands.
@@ -116,6 +121,7 @@ class Referee {
     const Clock::time_point begin = Clock::now();
     BuildResult built = build(contestant, {.program = options_.program,
                                            .folder = new_folder().path(),
+                                           .confinement = options_.confinement,
                                            .gpu = gpu_.get(),
                                            .problems = suite_.problems});
     side = std::move(built.side);
@@ -197,6 +203,24 @@ class Referee {
     return folders_.emplace_back(FolderOwner::kReferee, folder_.path());
   }
 
+  // Drivers differ in whether CUDA starts, and shares memory, from inside a process namespace. One
+  // process of our own finds out, once for all matches.
+  void leave_out_what_stops_cuda() {
+    static const bool starts = [&] {
+      const std::vector<Problem> problems{suite_.problems.front()};
+      const Job job{.kind = JobKind::kVariant,
+                    .backend = std::string(venue_.backend),
+                    .cuda = gpu_->setting()};
+      const StagedArm probe = venue_.make_staged_arm(job, problems, arm_, record_.seed);
+      const bool ok = !probe.arm->start();
+      probe.arm->finish();
+      return ok;
+    }();
+    if (starts) return;
+    arm_.confinement.without.push_back(
+        fmt::format("{}: CUDA does not start in one", layer::kProcessNamespace));
+  }
+
   void note(std::string text) {
     if (options_.progress) options_.progress(text);
     record_.log.push_back(std::move(text));
@@ -232,10 +256,18 @@ class Referee {
     return rates;
   }
 
+  // As many as there are threads: what is not timed is held to them as well.
+  void bind_to_first_cores() {
+    for (const CoreUse& one : cores_before_) {
+      if (static_cast<int>(arm_.cores.size()) < arm_.thread_count) arm_.cores.push_back(one.core);
+    }
+  }
+
   // With a thread on every core there is nothing to choose.
   void bind_arms() {
-    arm_.cores = quietest_cores(cores_before_, core_use(), arm_.thread_count);
-    if (arm_.cores.empty()) return;
+    std::vector<int> quietest = quietest_cores(cores_before_, core_use(), arm_.thread_count);
+    if (quietest.empty()) return;
+    arm_.cores = std::move(quietest);
     note(fmt::format("arms are bound to the quietest cores: {}", fmt::join(arm_.cores, ", ")));
   }
 
@@ -287,6 +319,8 @@ class Referee {
   }
 
   void decide_by(const Fault& fault) {
+    // Whatever fails on a full disk is nobody's fault but its owner's.
+    check_room(folder_.path());
     record_.verdict.kind = fault.kind;
     record_.verdict.check = fault.check;
     record_.verdict.reason = fault.reason;
@@ -319,8 +353,8 @@ class Referee {
   const ScratchFolder folder_;
   std::deque<ScratchFolder> folders_;  // one per contestant and one for kernels, in folder_
   Random random_{0};
-  ArmOptions arm_;
   const std::vector<CoreUse> cores_before_ = core_use();
+  ArmOptions arm_;
   double timing_seconds_ = 0;
   MatchRecord record_;
   std::unique_ptr<RefereeGpu> gpu_;  // on a GPU

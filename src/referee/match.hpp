@@ -10,6 +10,7 @@
 
 #include "gemm/suite.hpp"
 #include "referee/contestant/contestant.hpp"
+#include "referee/sandbox/sandbox.hpp"
 #include "referee/statistics/analysis.hpp"
 #include "referee/statistics/verdict.hpp"
 #include "thresher/engine.hpp"
@@ -32,6 +33,7 @@ struct MatchOptions {
   // The thresher binary whose `worker` command runs contestants; empty: the running one. Programs
   // that are not thresher themselves, such as tests, have to say.
   std::filesystem::path program;
+  referee::Confinement confinement;  // what contestants shall not see
   // Called with a short text whenever something worth showing happens; may be empty.
   std::function<void(const std::string&)> progress;
 };

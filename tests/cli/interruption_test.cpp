@@ -4,7 +4,9 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -141,6 +143,116 @@ TEST_F(Interrupted, SeasonSaysHowToGoOnAndGoesOn) {
   const nlohmann::json board = nlohmann::json::parse(folder_.read("out"));
   EXPECT_EQ(board["season"], "interrupted");
   EXPECT_TRUE(board["ended"]);
+}
+
+// A signal that nobody can catch: a second later there is neither a process, a folder nor a group
+// of the kernel's, and a season goes on. THRESHER_KILLS=100 plays so many of each.
+class Killed : public Interrupted {
+ protected:
+  static int rounds() {
+    const char* text = std::getenv("THRESHER_KILLS");
+    return text == nullptr ? 1 : std::max(1, std::atoi(text));
+  }
+
+  static std::string cheat(const char* name) {
+    return fmt::format("{}/tests/cheats/{}.c", THRESHER_SOURCE_DIR, name);
+  }
+
+  // Everything whose files or folders lie in ours: launchers carry them in their order.
+  std::string leftovers() const {
+    std::string text;
+    std::error_code error;
+    for (const fs::directory_entry& process : fs::directory_iterator("/proc", error)) {
+      std::ifstream file(process.path() / "cmdline");
+      const std::string line{std::istreambuf_iterator<char>(file), {}};
+      if (line.find(folder_.path("tmp")) != std::string::npos)
+        text += process.path().string() + " ";
+    }
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder_.path("tmp"), error)) {
+      text += entry.path().string() + " ";
+    }
+    return text;
+  }
+
+  static std::string cages_of(pid_t pid) {
+    std::string text;
+    std::error_code error;
+    const std::string prefix = fmt::format("thresher-cage-{}-", pid);
+    auto options = fs::directory_options::skip_permission_denied;
+    for (fs::recursive_directory_iterator at("/sys/fs/cgroup", options, error), end; at != end;
+         at.increment(error)) {
+      if (error) break;
+      if (at->path().filename().string().starts_with(prefix)) text += at->path().string() + " ";
+    }
+    return text;
+  }
+
+  // A season begins with measuring the machine; before its first entry it has nothing to go on
+  // with.
+  bool has_entry() const {
+    return (folder_.read("ledger.db") + folder_.read("ledger.db-wal")).find("\"champion_hash\"") !=
+           std::string::npos;
+  }
+
+  void kill_and_look(const std::vector<std::string>& words, int signal, int milliseconds) {
+    const pid_t pid = start(words);
+    const bool is_season = words.front() == "season";
+    for (int i = 0; i < 6000 && is_season && !has_entry(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+    ::kill(pid, signal);
+    int status = 0;
+    waitpid(pid, &status, 0);
+    std::string left;
+    for (int i = 0; i < 100; ++i) {
+      left = leftovers() + cages_of(pid);
+      if (left.empty()) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    ADD_FAILURE() << "a second after signal " << signal << " at " << milliseconds << " ms: " << left
+                  << folder_.read("err");
+  }
+};
+
+TEST_F(Killed, MatchLeavesNothing) {
+  fs::permissions(folder_.path(""), fs::perms{0755});
+  int at_ms = 60;
+  for (int round = 0; round < rounds(); ++round) {
+    for (const char* name : {"burns_while_idle", "forks_and_burns", "forks_without_end",
+                             "stops_itself", "busy_in_the_kernel"}) {
+      for (const int signal : {SIGKILL, SIGTERM}) {
+        at_ms = 60 + (at_ms * 37 + 101) % 1400;  // in every phase of a match
+        kill_and_look({"match", "--backend", "cpu", "--suite", suite_, "--threads", "1",
+                       "--seconds", "20", "--call-seconds", "600", "--challenger", cheat(name)},
+                      signal, at_ms);
+      }
+    }
+  }
+}
+
+TEST_F(Killed, SeasonLeavesNothingAndGoesOn) {
+  fs::permissions(folder_.path(""), fs::perms{0755});
+  const std::string pitch = folder_.write(
+      "forks.toml", fmt::format("name = \"forks\"\nsuite = \"tiny.toml\"\nclaim = 2\nmechanism = "
+                                "\"burns\"\n[contestant]\nsource = \"{}\"\n",
+                                cheat("forks_and_burns")));
+  const std::vector<std::string> season = {
+      "season",   "--backend", "cpu",      "--suite",   suite_,      "--threads", "1",
+      "--season", "killed",    "--ledger", "ledger.db", "--seconds", "4",         pitch};
+  const std::vector<std::string> resumed = {"season",          "--resume",  "--season",  "killed",
+                                            "--ledger",        "ledger.db", "--seconds", "4",
+                                            "--match-seconds", "2"};
+  for (int round = 0; round < 2 * rounds(); ++round) {
+    kill_and_look(round == 0 ? season : resumed, round % 2 == 0 ? SIGKILL : SIGTERM,
+                  100 + (round * 211) % 900);
+    int status = 0;
+    waitpid(start({"ledger", "verify", "--ledger", "ledger.db"}), &status, 0);
+    EXPECT_EQ(status, 0) << folder_.read("out") << folder_.read("err");
+  }
+  int status = 0;
+  waitpid(start(resumed), &status, 0);
+  EXPECT_EQ(status, 0) << folder_.read("err");
 }
 
 }  // namespace

@@ -38,12 +38,17 @@ TEST_F(LedgerCommand, VerifyProvesTheChain) {
   const Outcome outcome = thresher_ledger({"verify", "--ledger", path_});
   EXPECT_EQ(outcome.exit_code, kExitOk) << outcome.err;
   EXPECT_EQ(outcome.out,
-            path_ + ": 3 entries, none changed, none missing\nlast hash " + last_hash_ + "\n");
+            path_ +
+                ": 3 entries, none changed, none missing\nits anchor vouches for the first 3\nlast "
+                "hash " +
+                last_hash_ + "\n");
   const json object = json::parse(thresher_ledger({"verify", "--ledger", path_, "--json"}).out);
   EXPECT_EQ(object, json({{"ledger", path_},
                           {"ok", true},
                           {"entry_count", 3},
                           {"first_fault", ""},
+                          {"anchored_entry", 3},
+                          {"expected_entry", 0},
                           {"last_hash", last_hash_}}));
 }
 
@@ -56,6 +61,32 @@ TEST_F(LedgerCommand, VerifyFailsOnAChange) {
   const Outcome machine = thresher_ledger({"verify", "--ledger", path_, "--json"});
   EXPECT_EQ(machine.exit_code, kExitFailure);
   EXPECT_EQ(json::parse(machine.out).at("ok"), false);
+}
+
+TEST_F(LedgerCommand, VerifyKnowsWhatWasExpected) {
+  for (const std::string& hash : {last_hash_, last_hash_.substr(0, 12)}) {
+    const Outcome outcome = thresher_ledger({"verify", "--ledger", path_, "--expect", hash});
+    EXPECT_EQ(outcome.exit_code, kExitOk) << outcome.out;
+    EXPECT_NE(outcome.out.find("the expected hash is that of entry 3\n"), std::string::npos);
+  }
+  const std::string other(64, 'a');
+  const Outcome outcome = thresher_ledger({"verify", "--ledger", path_, "--expect", other});
+  EXPECT_EQ(outcome.exit_code, kExitFailure);
+  EXPECT_NE(outcome.out.find("no entry has the expected hash " + other), std::string::npos);
+  for (const char* wrong : {"abc", "not a hash at all"}) {
+    EXPECT_EQ(thresher_ledger({"verify", "--ledger", path_, "--expect", wrong}).exit_code,
+              kExitUsage);
+  }
+}
+
+TEST_F(LedgerCommand, VerifyMissesWhatWasCutOff) {
+  testing::raw_sql(path_, std::string(testing::kDropGuards) +
+                              "DELETE FROM entries; UPDATE sqlite_sequence SET seq = 0");
+  const Outcome outcome = thresher_ledger({"verify", "--ledger", path_});
+  EXPECT_EQ(outcome.exit_code, kExitFailure);
+  EXPECT_NE(outcome.out.find("entry 3 is missing: '" + path_ + ".anchor' knows it"),
+            std::string::npos)
+      << outcome.out;
 }
 
 TEST_F(LedgerCommand, ShowListsEntries) {

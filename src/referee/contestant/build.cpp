@@ -10,6 +10,7 @@
 
 #include "embedded_file.hpp"
 #include "referee/contestant/program.hpp"
+#include "referee/contestant/sources.hpp"
 #include "referee/protocol.hpp"
 #include "referee/sandbox/child.hpp"
 #include "referee/sandbox/scratch.hpp"
@@ -23,6 +24,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMessageLength = 4000;
 constexpr std::size_t kMessageLines = 24;
+// Less than what any step of a match writes: whoever fails then was not to blame.
+constexpr std::uintmax_t kRoomMin = std::uintmax_t{1} << 20;
 
 // A compiler needs more of everything than a contestant.
 constexpr SandboxLimits kCompilerLimits{.cpu_seconds = 120,
@@ -44,7 +47,9 @@ void write_header(const fs::path& folder) {
 
 struct Paths {
   fs::path source;   // a copy that contestants can read
-  fs::path known;    // where it comes from
+  fs::path copies;   // the folder of that and of all it includes
+  fs::path known;    // where the source comes from
+  fs::path root;     // what `copies` stands for
   fs::path library;  // to be made
 };
 
@@ -59,7 +64,7 @@ std::vector<std::string> compiler_command(const Paths& paths, const fs::path& in
           "-shared",
           "-pthread",
           "-I" + include_folder.string(),
-          "-iquote" + paths.known.parent_path().string(),
+          "-iquote" + paths.source.parent_path().string(),
           paths.source.string(),
           "-o",
           built.string(),
@@ -76,10 +81,12 @@ std::optional<Fault> compile(const Paths& paths, const BuildOptions& options) {
                 .folder = scratch.path()};
   const SourceNames names{.shown = shown_path(paths.known),
                           .replaced = {{paths.source.string(), shown_path(paths.known)},
+                                       {paths.copies.string(), shown_path(paths.root)},
                                        {include_folder.path().string() + "/", ""},
                                        {scratch.path().string() + "/", ""},
                                        {options.folder.string() + "/", ""}}};
-  std::optional<Fault> fault = run_compiler(job, names, scratch.path(), options);
+  std::optional<Fault> fault =
+      run_compiler(job, names, scratch.path(), {paths.copies, include_folder.path()}, options);
   if (fault) return fault;
   // Out of the contestant's reach: what was built is what every heat runs.
   copy_readable(built, paths.library);
@@ -92,11 +99,14 @@ BuildResult build_library(const Contestant& contestant, const BuildOptions& opti
   const fs::path library = options.folder / (source.stem().string() + "-contestant.so");
   BuildResult result{.side = {.job = {.kind = JobKind::kLibrary, .library = library}}};
   if (extension == ".so") {
-    copy_readable(source, library);
+    fs::path ignored;
+    const fs::path copied =
+        copy_sources(read_sources(contestant), options.folder / "copied", ignored);
+    copy_readable(copied, library);
   } else if (extension == ".c" || extension == ".cpp" || extension == ".cc") {
-    const fs::path copied = options.folder / source.filename();
-    copy_readable(source, copied);
-    result.fault = compile({copied, source, library}, options);
+    Paths paths{.copies = options.folder / "sources", .known = source, .library = library};
+    paths.source = copy_sources(read_sources(contestant), paths.copies, paths.root);
+    result.fault = compile(paths, options);
   } else if (extension == ".cu") {
     result.fault =
         invalid(check::kBuild, "a CUDA source enters by a pitch that says how it is launched");
@@ -116,6 +126,16 @@ fs::path source_path(const Contestant& contestant) {
         fmt::format("contestant '{}': there is no file {}", contestant.name, path.string()));
   }
   return fs::absolute(path);
+}
+
+void check_room(const fs::path& folder) {
+  std::error_code error;
+  const fs::space_info space = fs::space(folder, error);
+  if (error || space.available >= kRoomMin) return;
+  throw Error(
+      fmt::format("{} has {} KiB left, too little to referee with; make room, or set TMPDIR to a "
+                  "folder on another disk",
+                  folder.string(), space.available >> 10));
 }
 
 void copy_readable(const fs::path& from, const fs::path& to) {
@@ -150,9 +170,15 @@ std::string compiler_lines(std::string_view messages, const SourceNames& names) 
 }
 
 std::optional<Fault> run_compiler(const Job& job, const SourceNames& names, const fs::path& scratch,
+                                  const std::vector<fs::path>& readable,
                                   const BuildOptions& options) {
   Child compiler({.program = options.program,
-                  .order = {.job = job, .limits = kCompilerLimits, .scratch = scratch}});
+                  .order = {.job = job,
+                            .limits = kCompilerLimits,
+                            .scratch = scratch,
+                            .leaves_files = true,
+                            .readable = readable,
+                            .confinement = options.confinement}});
   const auto timeout = std::chrono::duration_cast<Clock::duration>(
       std::chrono::duration<double>(options.timeout_seconds));
   if (!compiler.wait_for_end(Clock::now() + timeout)) {
@@ -160,6 +186,7 @@ std::optional<Fault> run_compiler(const Job& job, const SourceNames& names, cons
                                               options.timeout_seconds));
   }
   if (compiler.succeeded()) return std::nullopt;
+  check_room(scratch);
   const std::string text = compiler.errors().empty() ? compiler.describe_end() : compiler.errors();
   return invalid(check::kBuild,
                  fmt::format("{} does not compile:\n{}", names.shown, compiler_lines(text, names)));

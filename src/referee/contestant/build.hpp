@@ -24,7 +24,8 @@ namespace referee {
 struct BuildOptions {
   std::filesystem::path program;        // the thresher binary; empty means the running one
   std::filesystem::path folder;         // where libraries are put; contestants may read it
-  double timeout_seconds = 60;          // for the compiler
+  Confinement confinement;              // of the compiler
+  double timeout_seconds = 60;          // for it
   const RefereeGpu* gpu = nullptr;      // for contestants on one
   std::span<const Problem> problems{};  // whose kernels are compiled ahead, on a GPU
 };
@@ -69,9 +70,15 @@ struct SourceNames {
 // characters, in UTF-8.
 std::string compiler_lines(std::string_view messages, const SourceNames& names);
 
-// Runs a compiler until it ends; a fault quotes what it wrote to stderr.
+// Throws Error when the disk of the folder is full: whatever failed there, its author can do
+// nothing about it.
+void check_room(const std::filesystem::path& folder);
+
+// Runs a compiler until it ends; a fault quotes what it wrote to stderr. It finds no files but the
+// system's and those in `readable`.
 std::optional<Fault> run_compiler(const Job& job, const SourceNames& names,
                                   const std::filesystem::path& scratch,
+                                  const std::vector<std::filesystem::path>& readable,
                                   const BuildOptions& options);
 
 }  // namespace referee

@@ -8,6 +8,7 @@
 #include "referee/contestant/build.hpp"
 #include "referee/contestant/cuda_compile.hpp"
 #include "referee/contestant/program.hpp"
+#include "referee/contestant/sources.hpp"
 #include "referee/protocol.hpp"
 #include "referee/sandbox/scratch.hpp"
 #include "thresher/error.hpp"
@@ -51,20 +52,27 @@ std::optional<Fault> count_launches(const CudaLaunches& launches, const BuildOpt
 
 BuildResult build_cuda(const Contestant& contestant, const BuildOptions& options) {
   const fs::path source = source_path(contestant);
-  const fs::path copied = options.folder / source.filename();
-  copy_readable(source, copied);
+  const fs::path copies = options.folder / "sources";
+  fs::path root;
+  const fs::path copied = copy_sources(read_sources(contestant), copies, root);
   const ScratchFolder scratch(FolderOwner::kContestant, options.folder);
   Job compile{.kind = JobKind::kCompile,
               .library = copied,
               .folder = scratch.path(),
               .cuda = options.gpu->setting()};
-  compile.cuda.origin = source.parent_path();
+  compile.cuda.origin = copied.parent_path();
   compile.cuda.launches = contestant.launches;
 
   BuildResult result{.side = {.job = job_of(contestant, JobKind::kCuda, options)}};
   result.fault = count_launches(contestant.launches, options, result.side.launches);
   if (!result.fault) {
-    result.fault = run_compiler(compile, {.shown = shown_path(source)}, scratch.path(), options);
+    std::vector<fs::path> readable{copies, options.gpu->setting().kernel_folder};
+    for (const std::string& folder : compile.cuda.compiler_folders) {
+      readable.emplace_back(fs::path(folder).parent_path());
+    }
+    result.fault = run_compiler(
+        compile, {.shown = shown_path(source), .replaced = {{copies.string(), shown_path(root)}}},
+        scratch.path(), readable, options);
   }
   if (result.fault) return result;
   // Out of the contestant's reach: what was built is what every heat runs.

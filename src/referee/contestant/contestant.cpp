@@ -9,6 +9,7 @@
 
 #include "digest/sha256.hpp"
 #include "engine/backends.hpp"
+#include "referee/contestant/sources.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher {
@@ -25,6 +26,19 @@ std::string hash_of_file(const fs::path& path) {
   bytes << stream.rdbuf();
   if (!stream.is_open() || stream.bad()) throw Error(fmt::format("cannot read {}", path.string()));
   return sha256_hex(std::move(bytes).str());
+}
+
+// The source, then names and contents of all that it includes. Where something is moved as a whole
+// the hash stays.
+std::vector<std::string> hashed_sources(const Contestant& contestant) {
+  const std::vector<referee::SourceFile> sources = referee::read_sources(contestant);
+  const fs::path folder = sources.front().path.parent_path();
+  std::vector<std::string> parts{sha256_hex(sources.front().text)};
+  for (std::size_t i = 1; i < sources.size(); ++i) {
+    parts.push_back(sources[i].path.lexically_relative(folder).generic_string());
+    parts.push_back(sha256_hex(sources[i].text));
+  }
+  return parts;
 }
 
 // The code behind every variant. It does not change while it runs, and it is large.
@@ -58,7 +72,7 @@ std::string contestant_hash(const Contestant& contestant) {
       add(hash_of_this_program());
       break;
     case ContestantKind::kLibrary:
-      add(hash_of_file(contestant.folder / contestant.source));
+      for (const std::string& part : hashed_sources(contestant)) add(part);
       break;
     case ContestantKind::kCommand:
       for (const std::string& word : contestant.command) {
@@ -68,7 +82,7 @@ std::string contestant_hash(const Contestant& contestant) {
       }
       break;
     case ContestantKind::kCuda:
-      add(hash_of_file(contestant.folder / contestant.source));
+      for (const std::string& part : hashed_sources(contestant)) add(part);
       add(to_text(contestant.launches));
       break;
   }

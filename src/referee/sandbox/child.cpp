@@ -14,9 +14,12 @@
 #include <cerrno>
 #include <cstring>
 #include <string_view>
+#include <thread>
 
+#include "referee/sandbox/census.hpp"
 #include "referee/sandbox/launcher.hpp"
 #include "referee/sandbox/leftovers.hpp"
+#include "referee/venue.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::referee {
@@ -24,6 +27,19 @@ namespace {
 
 constexpr std::size_t kErrorBytesKept = std::size_t{16} << 10;
 constexpr auto kEndingGrace = std::chrono::seconds(2);
+constexpr auto kSpinTime = std::chrono::microseconds(30);
+constexpr auto kLookAgain = std::chrono::microseconds(50);
+
+// Whose driver reserves all addresses there are still has no use for more memory than this.
+constexpr std::int64_t kMemoryOfDriver = std::int64_t{32} << 30;
+
+std::int64_t memory_limit_of(const WorkOrder& order) {
+#if defined(THRESHER_SANITIZES_ADDRESS) || defined(THRESHER_SANITIZES_THREAD)
+  return 0;
+#endif
+  const bool has_driver = venue_of(order.job.backend).sandbox.no_memory_limit != nullptr;
+  return order.limits.address_space_bytes + (has_driver ? kMemoryOfDriver : 0);
+}
 
 [[noreturn]] void refuse(const char* step, int error) {
   throw Error(fmt::format("cannot start a contestant: {}: {}", step, std::strerror(error)));
@@ -164,8 +180,28 @@ class BoundToCores {
 
 }  // namespace
 
-Child::Child(ChildOptions options) {
-  options.order.referee_pid = getpid();
+Child::Child(ChildOptions options)
+    : cores_(options.cores), memory_bytes_max_(memory_limit_of(options.order)) {
+  WorkOrder& order = options.order;
+  Refusals refusals(order.confinement.without);
+  const bool freezes = !refusals.leaves_out(layer::kFreezer);
+  const bool limits = !refusals.leaves_out(layer::kMemoryOfAll) && memory_bytes_max_ > 0;
+  const bool binds = !refusals.leaves_out(layer::kBoundCores);
+  CageRoots roots = freezes || limits || binds ? find_cage_roots() : CageRoots{};
+  if (!freezes) roots = {.memory = roots.memory, .cpuset = roots.cpuset};
+  cage_ = std::make_unique<Cage>(CageLimits{.memory_bytes = limits ? memory_bytes_max_ : 0,
+                                            .cores = binds ? cores_ : std::vector<int>()},
+                                 roots);
+  const auto add = [&](const char* name, const std::string& why) {
+    if (!why.empty() && !refusals.contains(name)) refusals.add(name, why);
+  };
+  add(layer::kFreezer, cage_->why_no_freezer());
+  add(layer::kMemoryOfAll,
+      memory_bytes_max_ > 0 ? cage_->why_no_memory_limit() : "this build has a sanitizer");
+  add(layer::kBoundCores, cage_->why_no_cores());
+  refusals_ = refusals.texts();
+  order.referee_pid = getpid();
+  order.doors = cage_->doors();
   spawn(options);
 }
 
@@ -197,7 +233,7 @@ void Child::spawn(const ChildOptions& options) {
   const int error = posix_spawn(&pid_, program.c_str(), &spawn_options.actions,
                                 &spawn_options.attributes, arguments, environ);
   if (error != 0) refuse(program.c_str(), error);
-  remember_group(pid_);
+  remember(Leftover::kGroup, fmt::format("{}", pid_));
   stdin_ = std::move(input.ours);
   stdout_ = std::move(output.ours);
   stderr_ = std::move(errors.ours);
@@ -208,6 +244,7 @@ Child::~Child() { kill(); }
 
 void Child::kill() {
   if (pid_ < 0) return;
+  cage_->kill();
   signal_group(SIGKILL);
   // The pipe ends when the last process that holds it has gone: nothing of this contestant shall
   // still be running when the next one is timed.
@@ -215,7 +252,7 @@ void Child::kill() {
   while (stdout_ && listen(deadline)) {
   }
   // Forgotten first: once it has been waited for, its number may be another's.
-  forget_group(pid_);
+  forget(Leftover::kGroup, fmt::format("{}", pid_));
   waitpid(pid_, nullptr, 0);
   pid_ = -1;
 }
@@ -224,8 +261,53 @@ void Child::signal_group(int signal) const {
   if (pid_ > 0) ::kill(-pid_, signal);
 }
 
-void Child::stop() { signal_group(SIGSTOP); }
-void Child::resume() { signal_group(SIGCONT); }
+void Child::stop() {
+  if (freezes()) {
+    cage_->freeze();
+  } else {
+    signal_group(SIGSTOP);
+  }
+}
+
+void Child::resume() {
+  if (freezes()) {
+    cage_->thaw();
+  } else {
+    signal_group(SIGCONT);
+  }
+}
+
+// The launcher cannot rest while its child is being ended, and then it is no news.
+bool Child::has_settled() const {
+  return freezes() ? cage_->is_frozen() : pid_ < 0 || take_census(pid_).all_stopped;
+}
+
+bool Child::settle(Clock::time_point deadline) const {
+  // Whoever computes stops within microseconds; then there is no sleeping that short.
+  const Clock::time_point begin = Clock::now();
+  while (!has_settled()) {
+    const Clock::time_point now = Clock::now();
+    if (now > deadline) return false;
+    if (now - begin > kSpinTime) std::this_thread::sleep_for(kLookAgain);
+  }
+  return true;
+}
+
+ChildUse Child::use() const {
+  ChildUse use;
+  const std::optional<std::int64_t> counted = caged_ ? cage_->cpu_ns() : std::nullopt;
+  const bool limited = caged_ && cage_->limits_memory();
+  const bool bound = cores_.empty() || (caged_ && cage_->binds_cores());
+  if (!freezes() || !counted || !limited || !bound) {
+    const Census census = take_census(pid_, cores_);
+    use = {.cpu_ns = census.cpu_ns,
+           .memory_bytes = limited ? 0 : census.memory_bytes,
+           .written_bytes = census.written_bytes,
+           .bound = bound || census.all_bound};
+  }
+  if (counted) use.cpu_ns = *counted;
+  return use;
+}
 
 bool Child::send(const std::string& line) {
   const ssize_t sent = ::send(stdin_.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -274,6 +356,12 @@ void Child::read_control() {
     const std::string_view text = *line;
     if (text == "started") started_ = true;
     if (text.starts_with("refused ")) refusals_.emplace_back(text.substr(8));
+    if (text.starts_with("uncaged ")) {
+      caged_ = false;
+      for (const char* name : {layer::kFreezer, layer::kMemoryOfAll, layer::kBoundCores}) {
+        refusals_.push_back(fmt::format("{}: {}", name, text.substr(8)));
+      }
+    }
     if (text.starts_with("failed ")) failure_ = text.substr(7);
     if (text.starts_with("exit ") || text.starts_with("signal ")) ending_ = text;
   }

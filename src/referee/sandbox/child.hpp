@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A sandboxed process as the referee holds it: start it, talk to it with a clock in hand, stop it,
 // let it go on, kill it with everything it has started.
+//
+// All its processes live in a cage (cage.hpp), which freezes, counts and kills them together. Where
+// the kernel has none, signals to the process group stop and kill, and a look at every task
+// (census.hpp) says whether they have.
 #pragma once
 
 #include <sys/types.h>
@@ -8,10 +12,12 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "referee/protocol.hpp"
+#include "referee/sandbox/cage.hpp"
 #include "referee/sandbox/job.hpp"
 #include "referee/sandbox/scratch.hpp"
 
@@ -34,6 +40,14 @@ struct Answer {
 };
 
 inline constexpr std::size_t kErrorBytesMax = std::size_t{1} << 20;
+
+// What all processes of a contestant have used so far.
+struct ChildUse {
+  std::int64_t cpu_ns = 0;
+  std::int64_t memory_bytes = 0;   // 0 where the kernel holds the limit itself
+  std::int64_t written_bytes = 0;  // to files; 0 where nobody counts
+  bool bound = true;               // to the cores it was given
+};
 
 struct ChildOptions {
   std::filesystem::path program;  // the thresher binary; empty means the running one
@@ -64,7 +78,11 @@ class Child {
 
   // All processes of the contestant at once.
   void stop();
+  // Waits until nothing of it runs any more, in user or kernel mode; false: something still does.
+  bool settle(Clock::time_point deadline) const;
   void resume();
+  // To be asked when it has settled.
+  ChildUse use() const;
   void kill();
 
   // Waits for the process to end by itself. False: it did not.
@@ -73,6 +91,10 @@ class Child {
   bool succeeded() const { return ending_ == "exit 0"; }
   // "was ended by signal 11 (Segmentation fault: ...); stderr: ..."
   std::string describe_end() const;
+  // The kernel has ended some of its processes for that.
+  bool went_over_memory() const { return cage_->memory_kill_count() > 0; }
+  // Its processes together; 0: no limit.
+  std::int64_t memory_bytes_max() const { return memory_bytes_max_; }
   // The beginning of what it wrote to stderr.
   const std::string& errors() const { return errors_; }
 
@@ -88,7 +110,13 @@ class Child {
   void read_control();
   bool has_ended() const { return !ending_.empty() || !failure_.empty(); }
   void signal_group(int signal) const;
+  bool freezes() const { return caged_ && cage_->can_freeze(); }
+  bool has_settled() const;
 
+  const std::vector<int> cores_;
+  const std::int64_t memory_bytes_max_;
+  std::unique_ptr<Cage> cage_;  // outlives all that is in it
+  bool caged_ = true;           // everybody has entered it
   pid_t pid_ = -1;
   UniqueFd stdin_;
   UniqueFd stdout_;

@@ -12,6 +12,15 @@ namespace {
 
 using Json = nlohmann::json;
 
+std::vector<std::string> texts_of(const std::vector<std::filesystem::path>& paths) {
+  return {paths.begin(), paths.end()};
+}
+
+std::vector<std::filesystem::path> paths_of(const Json& texts) {
+  const auto strings = texts.get<std::vector<std::string>>();
+  return {strings.begin(), strings.end()};
+}
+
 }  // namespace
 
 std::string to_text(const WorkOrder& order) {
@@ -34,7 +43,12 @@ std::string to_text(const WorkOrder& order) {
                    {limits.cpu_seconds, limits.address_space_bytes, limits.file_bytes,
                     limits.open_files, limits.processes}},
                   {"scratch", order.scratch.string()},
-                  {"referee_pid", order.referee_pid}};
+                  {"referee_pid", order.referee_pid},
+                  {"doors", order.doors},
+                  {"leaves_files", order.leaves_files},
+                  {"readable", texts_of(order.readable)},
+                  {"hidden", texts_of(order.confinement.hidden)},
+                  {"without", order.confinement.without}};
   // Paths are bytes to the kernel and need not be UTF-8.
   return json.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
@@ -64,7 +78,12 @@ WorkOrder work_order_from_text(std::string_view text) {
                        .open_files = limits.at(3).get<std::int64_t>(),
                        .processes = limits.at(4).get<std::int64_t>()},
             .scratch = json.at("scratch").get<std::string>(),
-            .referee_pid = json.at("referee_pid").get<std::int64_t>()};
+            .leaves_files = json.at("leaves_files").get<bool>(),
+            .readable = paths_of(json.at("readable")),
+            .referee_pid = json.at("referee_pid").get<std::int64_t>(),
+            .doors = json.at("doors").get<std::vector<std::string>>(),
+            .confinement = {.hidden = paths_of(json.at("hidden")),
+                            .without = json.at("without").get<std::vector<std::string>>()}};
   } catch (const Json::exception& error) {
     throw Error(fmt::format("the work order cannot be read: {}", error.what()));
   }

@@ -46,7 +46,12 @@ struct WorkOrder {
   Job job;
   SandboxLimits limits;
   std::filesystem::path scratch;  // the one folder it may write to
-  std::int64_t referee_pid = 0;   // who must be alive for this to make sense
+  bool leaves_files = false;      // what it writes there is for the referee
+  // Beside the system's own files it may read these alone; empty: whatever its user may.
+  std::vector<std::filesystem::path> readable;
+  std::int64_t referee_pid = 0;    // who must be alive for this to make sense
+  std::vector<std::string> doors;  // of the cage (cage.hpp)
+  Confinement confinement;
 };
 
 // One line of JSON.

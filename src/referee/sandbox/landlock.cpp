@@ -34,6 +34,7 @@ constexpr std::uint32_t kAskVersion = 1;
 constexpr int kRulePathBeneath = 1;
 
 constexpr std::uint64_t kWriteFile = 1u << 1;
+constexpr std::uint64_t kReadFile = 1u << 2;
 constexpr std::uint64_t kRemoveAndMake = 0x1ff0;  // bits 4 to 12
 constexpr std::uint64_t kRefer = 1u << 13;        // move or link between folders; ABI 2
 constexpr std::uint64_t kTruncate = 1u << 14;     // ABI 3
@@ -50,6 +51,11 @@ RulesetAttributes attributes_of(long abi) {
 }
 
 std::size_t attribute_bytes(long abi) { return abi >= 6 ? 24 : abi >= 4 ? 16 : 8; }
+
+// Where programs, libraries, headers and settings of the system lie, and what it says of itself.
+constexpr const char* kSystemFolders[] = {"/usr",  "/lib",  "/lib32", "/lib64", "/libx32",
+                                          "/bin",  "/sbin", "/etc",   "/opt",   "/nix",
+                                          "/proc", "/sys",  "/dev"};
 
 bool allow(int ruleset, const char* path, std::uint64_t access) {
   const UniqueFd folder(open(path, O_PATH | O_CLOEXEC));
@@ -68,16 +74,31 @@ bool allow_devices(int ruleset, const char* name_begin, std::uint64_t access) {
   return allow(ruleset, "/proc/self", access);
 }
 
+// Folders that a system does not have are no failure.
+bool allow_reading(int ruleset, const std::vector<std::filesystem::path>& readable) {
+  for (const char* folder : kSystemFolders) {
+    if (access(folder, F_OK) == 0 && !allow(ruleset, folder, kReadFile)) return false;
+  }
+  for (const std::filesystem::path& folder : readable) {
+    if (access(folder.c_str(), F_OK) == 0 && !allow(ruleset, folder.c_str(), kReadFile)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
-void forbid_writes_outside(const std::filesystem::path& scratch, const SandboxNeeds& needs,
-                           Refusals& refusals) {
+void forbid_writes_outside(const std::filesystem::path& scratch,
+                           const std::vector<std::filesystem::path>& readable,
+                           const SandboxNeeds& needs, Refusals& refusals) {
   const long abi = syscall(SYS_landlock_create_ruleset, nullptr, 0, kAskVersion);
   if (abi < 1) {
     refusals.add_errno(layer::kWriteProtection, "this kernel has no Landlock");
     return;
   }
-  const RulesetAttributes attributes = attributes_of(abi);
+  RulesetAttributes attributes = attributes_of(abi);
+  if (!readable.empty()) attributes.handled_access_fs |= kReadFile;
   const UniqueFd ruleset(
       static_cast<int>(syscall(SYS_landlock_create_ruleset, &attributes, attribute_bytes(abi), 0)));
   // Programs expect to be able to throw things away.
@@ -86,6 +107,7 @@ void forbid_writes_outside(const std::filesystem::path& scratch, const SandboxNe
       ruleset && allow(ruleset.get(), "/dev/null", device_access) &&
       (needs.device_files == nullptr ||
        allow_devices(ruleset.get(), needs.device_files, device_access)) &&
+      (readable.empty() || allow_reading(ruleset.get(), readable)) &&
       (scratch.empty() || allow(ruleset.get(), scratch.c_str(), attributes.handled_access_fs)) &&
       syscall(SYS_landlock_restrict_self, ruleset.get(), 0) == 0;
   if (!ok) refusals.add_errno(layer::kWriteProtection, "Landlock");

@@ -44,6 +44,31 @@ void close_conversation() {
   for (int fd = 0; fd <= kOutputFd; ++fd) close(fd);
 }
 
+// Everything that is started from here on is inside as well.
+void enter_cage(const WorkOrder& order) {
+  for (const std::string& door : order.doors) {
+    const int fd = open(door.c_str(), O_WRONLY | O_CLOEXEC);
+    const bool entered = fd >= 0 && write(fd, "0", 1) == 1;
+    if (!entered) report(fmt::format("uncaged {}: {}", door, std::strerror(errno)));
+    if (fd >= 0) close(fd);
+  }
+}
+
+// A folder that holds what is to run cannot be hidden from it.
+std::vector<std::filesystem::path> hidden_of(const WorkOrder& order, Refusals& refusals) {
+  std::vector<std::filesystem::path> hidden;
+  for (const std::filesystem::path& path : order.confinement.hidden) {
+    const std::string inside = (order.job.folder / "").lexically_normal().string();
+    const bool holds_it = inside.starts_with((path / "").lexically_normal().string());
+    if (holds_it) {
+      refusals.add(layer::kHiddenFiles, fmt::format("{} holds the contestant", path.string()));
+    } else {
+      hidden.push_back(path);
+    }
+  }
+  return hidden;
+}
+
 pid_t fork_or_fail() {
   const pid_t pid = fork();
   if (pid < 0) fail(fmt::format("fork: {}", std::strerror(errno)));
@@ -107,8 +132,12 @@ void volunteer_for_memory_killer() {
   const std::size_t known_count = refusals.texts().size();
   forbid_new_privileges(refusals);
   const SandboxNeeds& needs = venue_of(order.job.backend).sandbox;
-  forbid_writes_outside(order.scratch, needs, refusals);
-  filter_system_calls(!own_process_namespace, needs, refusals);
+  forbid_writes_outside(order.scratch, order.readable, needs, refusals);
+  // A compiler makes what it has linked executable, and runs no code of the contestant's.
+  filter_system_calls(
+      {.own_processes_only = !own_process_namespace,
+       .keeps_attributes = refusals.contains(layer::kPrivateFiles) && !order.leaves_files},
+      needs, refusals);
   for (std::size_t i = known_count; i < refusals.texts().size(); ++i) {
     report("refused " + refusals.texts()[i]);
   }
@@ -127,12 +156,17 @@ void volunteer_for_memory_killer() {
 }  // namespace
 
 void launch(const WorkOrder& order) {
-  die_with_parent(static_cast<pid_t>(order.referee_pid));
-  Refusals refusals;
+  const auto referee = static_cast<pid_t>(order.referee_pid);
+  die_with_parent(referee);
+  enter_cage(order);
+  Refusals refusals(order.confinement.without);
   const SandboxNeeds& needs = venue_of(order.job.backend).sandbox;
-  enter_namespaces(needs, refusals);
-  set_limits(order.limits, needs, refusals);
-  for (const std::string& refusal : refusals.texts()) report("refused " + refusal);
+  enter_namespaces({.hidden = hidden_of(order, refusals),
+                    .scratch = order.scratch,
+                    .scratch_in_memory = !order.leaves_files},
+                   refusals);
+  // Who changes users loses the death signal: once more.
+  die_with_parent(referee);
 
   const bool own_process_namespace = !refusals.contains(layer::kProcessNamespace);
   if (own_process_namespace) {
@@ -144,8 +178,18 @@ void launch(const WorkOrder& order) {
     }
     // Cannot check for its parent, which is not in its namespace. Should that have gone just now,
     // the referee is left, which kills the group, and the contestant, whose stdin has ended.
+    // Never where the files are still everybody's.
+    if (!refusals.contains(layer::kPrivateFiles)) show_own_processes_only();
+    give_up_rights(refusals);
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  } else {
+    give_up_rights(refusals);
+    die_with_parent(referee);
+    // Orphans come to us and stay in sight.
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   }
+  set_limits(order.limits, needs, refusals);
+  for (const std::string& refusal : refusals.texts()) report("refused " + refusal);
   const pid_t keeper = getpid();
   const pid_t contestant = fork_or_fail();
   if (contestant != 0) keep(contestant);

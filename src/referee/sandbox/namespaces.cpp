@@ -30,8 +30,13 @@ struct Wanted {
 };
 
 // Takes what it gets off the list. Leaves errno of the last refusal.
-void enter(std::vector<Wanted>& wanted) {
-  std::erase_if(wanted, [](const Wanted& one) { return unshare(one.flag) == 0; });
+void enter(std::vector<Wanted>& wanted, const FileTree& tree, Refusals& refusals) {
+  std::erase_if(wanted, [&](const Wanted& one) {
+    if (unshare(one.flag) != 0) return false;
+    // At once: who has left root behind has no right to it any more.
+    if (one.flag == CLONE_NEWNS) arrange_files(tree, refusals);
+    return true;
+  });
 }
 
 void become_unprivileged(Refusals& refusals) {
@@ -62,6 +67,11 @@ bool enter_user_namespace() {
          write_file("/proc/self/gid_map", fmt::format("{} {} 1", gid, gid));
 }
 
+void leave_root(Refusals& refusals) {
+  become_unprivileged(refusals);
+  if (!enter_user_namespace()) refusals.add_errno(layer::kUserNamespace, "unshare");
+}
+
 // Whoever enters a user namespace is mighty in it; a contestant shall not be.
 void drop_capabilities() {
   __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
@@ -71,19 +81,25 @@ void drop_capabilities() {
 
 }  // namespace
 
-void enter_namespaces(const SandboxNeeds& needs, Refusals& refusals) {
+void enter_namespaces(const FileTree& tree, Refusals& refusals) {
   std::vector<Wanted> wanted = {{CLONE_NEWNET, layer::kNetworkNamespace},
                                 {CLONE_NEWIPC, layer::kIpcNamespace}};
-  if (needs.no_process_namespace != nullptr) {
-    refusals.add(layer::kProcessNamespace, needs.no_process_namespace);
-  } else {
+  if (!refusals.leaves_out(layer::kPrivateFiles)) {
+    wanted.push_back({CLONE_NEWNS, layer::kPrivateFiles});
+  }
+  if (!refusals.leaves_out(layer::kProcessNamespace)) {
     wanted.push_back({CLONE_NEWPID, layer::kProcessNamespace});
   }
-  enter(wanted);
-  become_unprivileged(refusals);
-  if (!enter_user_namespace()) refusals.add_errno(layer::kUserNamespace, "unshare");
-  enter(wanted);
+  enter(wanted, tree, refusals);
+  if (wanted.empty()) return;
+  // Whoever is not root, or a root without rights, may do all that inside a user namespace.
+  leave_root(refusals);
+  enter(wanted, tree, refusals);
   for (const Wanted& one : wanted) refusals.add_errno(one.layer_name, "unshare");
+}
+
+void give_up_rights(Refusals& refusals) {
+  if (geteuid() == 0) leave_root(refusals);
   drop_capabilities();
 }
 

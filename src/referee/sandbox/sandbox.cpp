@@ -6,12 +6,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "referee/sandbox/child.hpp"
 #include "referee/sandbox/scratch.hpp"
 #include "referee/stage/arena.hpp"
+#include "referee/timing/cores.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::referee {
@@ -32,11 +34,29 @@ bool limit(__rlimit_resource resource, std::int64_t value) {
 
 constexpr auto kTimeout = std::chrono::seconds(10);
 
-constexpr const char* kLayers[] = {
-    layer::kUnprivilegedUser, layer::kUserNamespace,    layer::kNetworkNamespace,
-    layer::kIpcNamespace,     layer::kProcessNamespace, layer::kProcessLimit,
-    layer::kMemoryLimit,      layer::kOtherLimits,      layer::kNoNewPrivileges,
-    layer::kWriteProtection,  layer::kSystemCallFilter, layer::kSealedInputs};
+struct Layer {
+  const char* name;
+  const char* otherwise;  // what is left without it; docs/security.md says more
+};
+
+constexpr Layer kLayers[] = {
+    {layer::kUnprivilegedUser, "contestants run as the operator"},
+    {layer::kUserNamespace, "processes of the whole user are counted together"},
+    {layer::kNetworkNamespace, "no sockets can be made or connected"},
+    {layer::kIpcNamespace, "queues and shared memory of others can be seen"},
+    {layer::kProcessNamespace, "no signals, limits or schedules of other processes"},
+    {layer::kPrivateFiles, "no modes, owners, times or attributes; files can be read"},
+    {layer::kProcessLimit, "processes end with the call's time"},
+    {layer::kMemoryLimit, "the limit of all processes"},
+    {layer::kOtherLimits, "processes end with the call's time"},
+    {layer::kNoNewPrivileges, "programs with rights of others would have them"},
+    {layer::kWriteProtection, "the rights of the user"},
+    {layer::kSystemCallFilter, "the namespaces"},
+    {layer::kSealedInputs, "inputs are compared after every call"},
+    {layer::kFreezer, "SIGSTOP, and a look at every task and its CPU time"},
+    {layer::kMemoryOfAll, "the limit of each, and a count after every call"},
+    {layer::kBoundCores, "an affinity, and a look at it and the CPU time after every call"},
+};
 
 }  // namespace
 
@@ -46,6 +66,16 @@ void Refusals::add(const char* layer_name, std::string_view why) {
 
 void Refusals::add_errno(const char* layer_name, std::string_view step) {
   add(layer_name, fmt::format("{}: {}", step, std::strerror(errno)));
+}
+
+bool Refusals::leaves_out(const char* layer_name) {
+  const std::string prefix = fmt::format("{}: ", layer_name);
+  for (const std::string& text : without_) {
+    if (text != layer_name && !text.starts_with(prefix)) continue;
+    add(layer_name, text == layer_name ? "left out by request" : text.substr(prefix.size()));
+    return true;
+  }
+  return false;
 }
 
 bool Refusals::contains(const char* layer_name) const {
@@ -87,8 +117,11 @@ void forbid_new_privileges(Refusals& refusals) {
 
 std::vector<Protection> probe_protections(const std::filesystem::path& program) {
   const ScratchFolder scratch(FolderOwner::kContestant);
-  Child child(
-      {.program = program, .order = {.job = {.kind = JobKind::kProbe}, .scratch = scratch.path()}});
+  // A core is asked for, so that binding is tried.
+  const std::vector<CoreUse> usable = core_use();
+  Child child({.program = program,
+               .order = {.job = {.kind = JobKind::kProbe}, .scratch = scratch.path()},
+               .cores = usable.empty() ? std::vector<int>() : std::vector<int>{usable[0].core}});
   if (!child.wait_until_started(Clock::now() + kTimeout)) {
     throw Error(fmt::format("the sandbox cannot be tried: {}", child.describe_end()));
   }
@@ -97,9 +130,9 @@ std::vector<Protection> probe_protections(const std::filesystem::path& program) 
     refusals.push_back(fmt::format("{}: this kernel has no such seal", layer::kSealedInputs));
   }
   std::vector<Protection> protections;
-  for (const char* name : kLayers) {
-    Protection protection{.name = name};
-    const std::string prefix = fmt::format("{}: ", name);
+  for (const Layer& one : kLayers) {
+    Protection protection{.name = one.name, .otherwise = one.otherwise};
+    const std::string prefix = fmt::format("{}: ", one.name);
     for (const std::string& refusal : refusals) {
       if (refusal.starts_with(prefix)) protection.why_not = refusal.substr(prefix.size());
     }

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace thresher::referee {
@@ -24,6 +25,8 @@ inline constexpr const char* kUserNamespace = "user namespace";
 inline constexpr const char* kNetworkNamespace = "network namespace";
 inline constexpr const char* kIpcNamespace = "ipc namespace";
 inline constexpr const char* kProcessNamespace = "process namespace";
+inline constexpr const char* kPrivateFiles = "private files";
+inline constexpr const char* kHiddenFiles = "hidden files";
 inline constexpr const char* kProcessLimit = "process limit";
 inline constexpr const char* kMemoryLimit = "memory limit";
 inline constexpr const char* kOtherLimits = "cpu, file and core limits";
@@ -31,11 +34,23 @@ inline constexpr const char* kNoNewPrivileges = "no new privileges";
 inline constexpr const char* kWriteProtection = "write protection";
 inline constexpr const char* kSystemCallFilter = "system call filter";
 inline constexpr const char* kSealedInputs = "sealed inputs";
+inline constexpr const char* kFreezer = "freezer";
+inline constexpr const char* kMemoryOfAll = "memory limit of all processes";
+inline constexpr const char* kBoundCores = "bound cores";
 }  // namespace layer
 
 // Who contestants run as when the referee is root: "nobody", who owns nothing. Limits on processes
 // do not bind root, and root may write where Landlock is missing.
 inline constexpr uid_t kUnprivilegedId = 65534;
+
+// How a sandbox is to differ from what everybody gets.
+struct Confinement {
+  // Files and folders that contestants shall not see. Folders that hold a contestant itself cannot
+  // be hidden from it.
+  std::vector<std::filesystem::path> hidden;
+  // Layers to do without, as if the kernel refused them, alone or with the reason ("layer: why").
+  std::vector<std::string> without;
+};
 
 struct SandboxLimits {
   std::int64_t cpu_seconds = 600;  // of all threads of one process
@@ -47,16 +62,20 @@ struct SandboxLimits {
 
 // What the processes of a backend do not run without. The reasons stand in verdicts.
 struct SandboxNeeds {
-  const char* no_process_namespace = nullptr;  // why they cannot start in one; null: they can
-  const char* no_memory_limit = nullptr;       // why they need more addresses than any limit
-  const char* device_files = nullptr;          // files of /dev that begin so, and those of the
-                                               // process under /proc, are written to
-  bool sockets = false;                        // made and listened to, but never connected
+  const char* no_memory_limit = nullptr;  // why they need more addresses than any limit
+  const char* device_files = nullptr;     // files of /dev that begin so, and those of the
+                                          // process under /proc, are written to
+  bool sockets = false;                   // made and listened to, but never connected
 };
 
 // Layers the kernel refused, and why.
 class Refusals {
  public:
+  // The layers of `without` are to be left out, as if the kernel refused them.
+  explicit Refusals(std::vector<std::string> without = {}) : without_(std::move(without)) {}
+
+  // Whether the layer is one of those, which is then a refusal.
+  bool leaves_out(const char* layer_name);
   void add(const char* layer_name, std::string_view why);
   // With the meaning of errno.
   void add_errno(const char* layer_name, std::string_view step);
@@ -64,26 +83,53 @@ class Refusals {
   const std::vector<std::string>& texts() const { return texts_; }  // "layer: why"
 
  private:
+  std::vector<std::string> without_;
   std::vector<std::string> texts_;
 };
 
-// Leaves root for an unprivileged user, and enters new user, network, IPC and process namespaces.
-// The process namespace begins with the next child. Needs a process with one thread.
-void enter_namespaces(const SandboxNeeds& needs, Refusals& refusals);
+struct FileTree {
+  std::vector<std::filesystem::path> hidden;
+  std::filesystem::path scratch;  // may be empty
+  // The scratch folder becomes memory of the contestant's own. Otherwise it stays the folder it is,
+  // for what the referee is to find there.
+  bool scratch_in_memory = true;
+  std::int64_t scratch_bytes = std::int64_t{1} << 30;
+  std::int64_t scratch_files = 1 << 16;
+};
 
-// Needs to come after enter_namespaces: in a user namespace of its own a contestant's processes are
+// Enters new network, IPC, process and mount namespaces, in the last of which files are arranged.
+// The process namespace begins with the next child. Needs a process with one thread.
+void enter_namespaces(const FileTree& tree, Refusals& refusals);
+
+// What is left to be done by the first process in there: leaves root for an unprivileged user in a
+// user namespace, and every right with it.
+void give_up_rights(Refusals& refusals);
+
+// Parts of the two above. In a mount namespace that was just entered; in a process namespace.
+void arrange_files(const FileTree& tree, Refusals& refusals);
+bool show_own_processes_only();
+
+// Needs to come after give_up_rights: in a user namespace of its own a contestant's processes are
 // counted apart from everybody else's, outside it the limit would count those of the whole user.
 void set_limits(const SandboxLimits& limits, const SandboxNeeds& needs, Refusals& refusals);
 
 // Only files under `scratch` can be written, created, moved or removed from now on, by this process
-// and all it starts (Landlock). Without `scratch` none can. Reading stays free.
-void forbid_writes_outside(const std::filesystem::path& scratch, const SandboxNeeds& needs,
-                           Refusals& refusals);
+// and all it starts (Landlock). Without `scratch` none can. Reading stays free, unless `readable`
+// says what may be read beside `scratch` and the system's folders.
+void forbid_writes_outside(const std::filesystem::path& scratch,
+                           const std::vector<std::filesystem::path>& readable,
+                           const SandboxNeeds& needs, Refusals& refusals);
 
 // The system calls that reach other processes, the network, namespaces and mounts fail with EPERM
 // from now on (seccomp). `own_processes_only` also keeps signals inside this process, for when no
-// process namespace does.
-void filter_system_calls(bool own_processes_only, const SandboxNeeds& needs, Refusals& refusals);
+// process namespace does; `keeps_attributes` refuses to change modes, owners, times and attributes
+// of any file, for when no mount namespace does that for all but the scratch folder.
+struct FilterOptions {
+  bool own_processes_only = false;
+  bool keeps_attributes = false;
+};
+void filter_system_calls(const FilterOptions& options, const SandboxNeeds& needs,
+                         Refusals& refusals);
 
 void forbid_new_privileges(Refusals& refusals);
 
@@ -92,6 +138,7 @@ struct Protection {
   std::string name;
   bool ok = true;
   std::string why_not;
+  std::string otherwise;  // what is left without it
 };
 
 // `program` is the thresher binary; empty means the running one.

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the referee takes from the system and surely gives back: folders, removed with everything in
 // them, and file descriptors.
+//
+// A folder in the system's place for temporary files is locked for as long as its owner lives. What
+// was left there by one that was killed has no lock any more, and the next to make a folder removes
+// it, whatever is in it.
 #pragma once
 
 #include <unistd.h>
@@ -10,25 +14,6 @@
 #include <utility>
 
 namespace thresher::referee {
-
-enum class FolderOwner : std::uint8_t {
-  kReferee,     // contestants may read and enter it
-  kContestant,  // theirs to write to
-};
-
-class ScratchFolder {
- public:
-  // In the system's folder for temporary files, or in `parent`. Throws Error.
-  explicit ScratchFolder(FolderOwner owner, const std::filesystem::path& parent = {});
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  ~ScratchFolder();
-
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 class UniqueFd {
  public:
@@ -52,5 +37,28 @@ class UniqueFd {
  private:
   int fd_ = -1;
 };
+
+enum class FolderOwner : std::uint8_t {
+  kReferee,     // contestants may read and enter it
+  kContestant,  // theirs to write to
+};
+
+class ScratchFolder {
+ public:
+  // In the system's folder for temporary files, or in `parent`. Throws Error.
+  explicit ScratchFolder(FolderOwner owner, const std::filesystem::path& parent = {});
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  ~ScratchFolder();
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  UniqueFd lock_;
+};
+
+// Removes what referees that are no more have left in `root`. Returns how many folders that were.
+int reclaim_folders(const std::filesystem::path& root);
 
 }  // namespace thresher::referee

@@ -7,6 +7,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <vector>
 
 #include "referee/sandbox/sandbox.hpp"
@@ -37,9 +39,10 @@ constexpr int kDenied[] = {
     SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_process_madvise, SYS_kcmp,
     SYS_pidfd_getfd, SYS_pidfd_send_signal, SYS_rt_tgsigqueueinfo, SYS_rt_sigqueueinfo,
     SYS_setpriority, SYS_ioprio_set, SYS_sched_setscheduler, SYS_sched_setparam, SYS_sched_setattr,
-    SYS_setsid, SYS_setpgid, SYS_perf_event_open, SYS_bpf, SYS_userfaultfd,
-    // Signals for later.
-    SYS_timer_create, SYS_mq_notify,
+    SYS_setsid, SYS_setpgid, SYS_perf_event_open, SYS_bpf, SYS_userfaultfd, SYS_migrate_pages,
+    SYS_move_pages,
+    // Signals, and work of the kernel, for later.
+    SYS_timer_create, SYS_mq_notify, SYS_io_setup, SYS_io_submit,
     // The network, and whatever else an address could reach. Pairs of sockets stay allowed.
     SYS_connect, SYS_accept, SYS_accept4, SYS_io_uring_setup, SYS_io_uring_enter,
     SYS_io_uring_register,
@@ -54,6 +57,15 @@ constexpr int kDenied[] = {
 // Allowed to a backend that needs sockets; whoever may not connect or accept gets nowhere with
 // them.
 constexpr int kMakingSockets[] = {SYS_socket, SYS_bind, SYS_listen};
+
+constexpr int kChangingAttributes[] = {
+#if defined(__x86_64__)
+    SYS_chmod, SYS_chown, SYS_lchown, SYS_utime, SYS_utimes, SYS_futimesat,
+#endif
+    SYS_fchmod, SYS_fchmodat, SYS_fchown, SYS_fchownat, SYS_utimensat, SYS_setxattr, SYS_lsetxattr,
+    SYS_fsetxattr, SYS_removexattr, SYS_lremovexattr, SYS_fremovexattr,
+    // Newer than many a header: fchmodat2, setxattrat, removexattrat.
+    452, 463, 466};
 
 constexpr std::uint32_t kNamespaceFlags = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |
                                           CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |
@@ -96,6 +108,19 @@ class Filter {
     deny_if(call, argument, BPF_JMP | BPF_JEQ | BPF_K, value, false);
   }
 
+  // The bits of `mask` must be one of `values`.
+  void deny_unless_masked(int call, int argument, std::uint32_t mask,
+                          std::initializer_list<std::uint32_t> values) {
+    const auto count = static_cast<int>(values.size());
+    add(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(call), 0, count + 4);
+    load(argument_offset(argument));
+    add(BPF_ALU | BPF_AND | BPF_K, mask);
+    int left = count;
+    for (const std::uint32_t value : values) add(BPF_JMP | BPF_JEQ | BPF_K, value, left--, 0);
+    answer(denial(EPERM));
+    load(offsetof(seccomp_data, nr));
+  }
+
   bool install() {
     answer(SECCOMP_RET_ALLOW);
     const sock_fprog program = {static_cast<unsigned short>(code_.size()), code_.data()};
@@ -128,7 +153,8 @@ class Filter {
 
 }  // namespace
 
-void filter_system_calls(bool own_processes_only, const SandboxNeeds& needs, Refusals& refusals) {
+void filter_system_calls(const FilterOptions& options, const SandboxNeeds& needs,
+                         Refusals& refusals) {
   if (kArchitecture == 0) {
     refusals.add(layer::kSystemCallFilter, "not written for this architecture");
     return;
@@ -141,14 +167,23 @@ void filter_system_calls(bool own_processes_only, const SandboxNeeds& needs, Ref
   // The flags of clone3 lie in memory, where a filter cannot look; callers fall back to clone.
   filter.deny(SYS_clone3, ENOSYS);
   filter.deny_with_bits(SYS_clone, 0, kNamespaceFlags);
+  // A child that ends must not send its parent what would wake it.
+  filter.deny_unless_masked(SYS_clone, 0, CSIGNAL, {0, SIGCHLD});
   filter.deny_with_value(SYS_fcntl, 1, kSetSignal);
   // Keeps the death signal by which a contestant goes when the referee does.
   filter.deny_with_value(SYS_prctl, 0, PR_SET_PDEATHSIG);
+  // Keeps what it does in sight, and its orphans with their keeper.
+  filter.deny_with_value(SYS_prctl, 0, PR_SET_DUMPABLE);
+  filter.deny_with_value(SYS_prctl, 0, PR_SET_CHILD_SUBREAPER);
   filter.deny_without_value(SYS_prlimit64, 0, 0);
-  if (own_processes_only) {
+  if (options.keeps_attributes) {
+    for (const int call : kChangingAttributes) filter.deny(call);
+  }
+  if (options.own_processes_only) {
     const auto own = static_cast<std::uint32_t>(getpid());
     for (const int call : {SYS_kill, SYS_tgkill}) filter.deny_without_value(call, 0, own);
     filter.deny(SYS_tkill);
+    filter.deny_without_value(SYS_sched_setaffinity, 0, 0);
   }
   if (!filter.install()) refusals.add_errno(layer::kSystemCallFilter, "seccomp");
 }

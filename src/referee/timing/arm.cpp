@@ -19,8 +19,9 @@ std::int64_t slot_bytes_for_all(std::span<const Problem> problems) {
 }
 
 WorkOrder order_for(const Job& job, const ScratchFolder& scratch, const CpuStage& stage,
-                    const Arena& output) {
-  WorkOrder order{.job = job, .limits = {}, .scratch = scratch.path()};
+                    const Arena& output, const ArmOptions& options) {
+  WorkOrder order{
+      .job = job, .limits = {}, .scratch = scratch.path(), .confinement = options.confinement};
   // Both arenas, and packed weights that may be eight times as large as NVFP4.
   order.limits.address_space_bytes +=
       static_cast<std::int64_t>(16 * stage.arena().bytes() + 2 * output.bytes());
@@ -82,7 +83,7 @@ CpuArm::CpuArm(const Job& job, CpuStage& stage, std::span<const Problem> problem
       slot_bytes_(slot_bytes_for_all(problems)),
       output_(ChildAccess::kReadWrite, kSlotCount * static_cast<std::size_t>(slot_bytes_)),
       process_({.program = options.program,
-                .order = order_for(job, scratch_, stage, output_),
+                .order = order_for(job, scratch_, stage, output_, options),
                 .input_fd = stage.arena().child_fd(),
                 .output_fd = output_.child_fd(),
                 .cores = options.cores},
@@ -165,6 +166,7 @@ std::optional<Fault> CpuArm::late_write_in(const Slot& slot) const {
 }
 
 std::optional<Fault> CpuArm::find_late_write() {
+  if (std::optional<Fault> fault = process_.find_sleepwalk()) return fault;
   for (const Slot& slot : slots_) {
     if (std::optional<Fault> fault = late_write_in(slot)) return fault;
   }

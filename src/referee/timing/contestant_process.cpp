@@ -12,6 +12,19 @@ constexpr auto kStartTimeout = std::chrono::seconds(10);
 constexpr std::size_t kQuotedMax = 80;
 constexpr auto kQuitGrace = std::chrono::milliseconds(200);
 
+// Who answers and is still inside the kernel after this has left work behind.
+constexpr auto kSettleTime = std::chrono::seconds(2);
+// A task is called stopped a moment before it leaves its core, and its time is booked when it does.
+constexpr auto kBooksTime = std::chrono::microseconds(20);
+// What may come into the books of one that is stopped: the interrupts that met it on its way off
+// the core. Once that may be long, but not every time.
+constexpr std::int64_t kSleepCpuNs = 1'000'000;
+constexpr std::int64_t kSleepCpuNsEach = 20'000;
+constexpr std::int64_t kSleepBytes = std::int64_t{1} << 20;
+// Clocks of cores and ours differ by less; the time to notice an answer is granted too.
+constexpr double kGrantedShare = 1.05;
+constexpr double kGrantedNs = 2e6;
+
 // The usual cause is a stray printf, and its author sees nothing wrong with it.
 constexpr const char* kPrintElsewhere =
     "; standard output belongs to the protocol, print to standard error";
@@ -36,6 +49,7 @@ void idle_until(Clock::time_point end) {
 ContestantProcess::ContestantProcess(ChildOptions child, const ArmOptions& options)
     : call_timeout_seconds_(options.call_timeout_seconds),
       thread_count_(options.thread_count),
+      counts_threads_(!options.cores.empty() && options.gpu == nullptr),
       child_(std::move(child)) {}
 
 std::optional<Fault> ContestantProcess::start(std::int64_t input_bytes, std::int64_t output_bytes) {
@@ -72,10 +86,12 @@ Exchange ContestantProcess::ask(const Request& request, double slowed_share) {
                     fmt::format("wrote '{}' to stdout when nobody had asked{}",
                                 printable(child_.unasked(), kQuotedMax), kPrintElsewhere))};
   }
+  if (std::optional<Fault> fault = find_sleepwalk()) return {std::move(fault)};
   const std::string line = to_line(request);
   const auto timeout = std::chrono::duration_cast<Clock::duration>(
       std::chrono::duration<double>(call_timeout_seconds_));
 
+  const Clock::time_point resumed = Clock::now();
   child_.resume();
   const Clock::time_point begin = Clock::now();
   child_.send(line);
@@ -88,7 +104,81 @@ Exchange ContestantProcess::ask(const Request& request, double slowed_share) {
   child_.stop();
 
   exchange.fault = fault_of(answer, request, exchange.report);
+  if (child_.went_over_memory()) {
+    exchange.fault =
+        invalid(check::kMeans,
+                fmt::format("its processes together went over the {} MiB of memory they may have",
+                            child_.memory_bytes_max() >> 20));
+  }
+  if (!exchange.fault) exchange.fault = settle(resumed);
   return exchange;
+}
+
+std::optional<Fault> ContestantProcess::settle(Clock::time_point resumed) {
+  const Clock::time_point answered = Clock::now();
+  if (!child_.settle(answered + kSettleTime)) {
+    return invalid(check::kStopped,
+                   fmt::format("still ran {:.0f} s after its answer, when it should have stopped",
+                               ns_between(answered, Clock::now()) * 1e-9));
+  }
+  const ChildUse use = settled_use();
+  const double wall_ns = ns_between(resumed, Clock::now());
+  if (asleep_) {
+    used_cpu_ns_ += static_cast<double>(use.cpu_ns - asleep_->cpu_ns);
+    granted_cpu_ns_ += thread_count_ * wall_ns;
+  }
+  asleep_ = use;
+  return excess_of(use);
+}
+
+ChildUse ContestantProcess::settled_use() const {
+  const Clock::time_point deadline = Clock::now() + kSettleTime;
+  ChildUse before = child_.use();
+  while (true) {
+    idle_until(Clock::now() + kBooksTime);
+    const ChildUse use = child_.use();
+    if (use.cpu_ns == before.cpu_ns || Clock::now() > deadline) return use;
+    before = use;
+  }
+}
+
+std::optional<Fault> ContestantProcess::excess_of(const ChildUse& use) const {
+  if (child_.memory_bytes_max() > 0 && use.memory_bytes > child_.memory_bytes_max()) {
+    return invalid(check::kMeans,
+                   fmt::format("its processes together took {} MiB of memory, and may have {}",
+                               use.memory_bytes >> 20, child_.memory_bytes_max() >> 20));
+  }
+  if (!use.bound) {
+    return invalid(check::kMeans, "left the cores that all arms are bound to");
+  }
+  if (counts_threads_ && used_cpu_ns_ > kGrantedShare * granted_cpu_ns_ + kGrantedNs) {
+    return invalid(
+        check::kMeans,
+        fmt::format("took {:.1f} ms of CPU time, and --threads {} grants {:.1f} ms of it",
+                    used_cpu_ns_ * 1e-6, thread_count_, granted_cpu_ns_ * 1e-6));
+  }
+  return std::nullopt;
+}
+
+std::optional<Fault> ContestantProcess::find_sleepwalk() {
+  if (!asleep_) return std::nullopt;
+  const ChildUse now = child_.use();
+  slept_cpu_ns_ += now.cpu_ns - asleep_->cpu_ns;
+  asleep_->cpu_ns = now.cpu_ns;
+  ++sleep_count_;
+  if (slept_cpu_ns_ > kSleepCpuNs + sleep_count_ * kSleepCpuNsEach) {
+    return invalid(check::kStopped,
+                   fmt::format("used {:.1f} ms of CPU time while it was stopped, {} times in all",
+                               static_cast<double>(slept_cpu_ns_) * 1e-6, sleep_count_));
+  }
+  const std::int64_t grown = now.memory_bytes - asleep_->memory_bytes;
+  const std::int64_t written = now.written_bytes - asleep_->written_bytes;
+  if (grown > kSleepBytes || written > kSleepBytes) {
+    return invalid(
+        check::kStopped,
+        fmt::format("took {} bytes of memory and wrote {} while it was stopped", grown, written));
+  }
+  return std::nullopt;
 }
 
 std::optional<Fault> ContestantProcess::fault_of(const Answer& answer, const Request& request,

@@ -3,7 +3,9 @@
 // hand, its answers judged.
 //
 // The process is stopped except while it has a request to answer: it can neither burn its
-// opponent's time nor work ahead, and whatever it does after its answer happens too late.
+// opponent's time nor work ahead, and whatever it does after its answer happens too late. That it
+// has stopped is waited for before anybody else's turn; that it has stayed so is proved by its CPU
+// time when its own turn comes again.
 #pragma once
 
 #include <filesystem>
@@ -35,6 +37,7 @@ struct ArmOptions {
   SampleClock clock = SampleClock::kReferee;
   const RefereeGpu* gpu = nullptr;  // the referee's hold of it, for arms on one
   const Engine* engine = nullptr;   // the referee's own, which knows what is right
+  Confinement confinement;
 };
 
 struct Exchange {
@@ -53,6 +56,8 @@ class ContestantProcess {
   Exchange ask(const Request& request, double slowed_share = 0);
   // For what is not answered. Should nobody read it, the next request will find out.
   void tell(const Request& request);
+  // Whether it has done anything since it was stopped.
+  std::optional<Fault> find_sleepwalk();
   // Lets the process end by itself, or kills it.
   void finish();
 
@@ -64,8 +69,20 @@ class ContestantProcess {
                                 std::optional<BatchReport>& report) const;
   std::optional<Fault> fault_of(const Reply& reply, const Request& request) const;
 
+  // Waits until nothing of it runs, and counts what the request has cost.
+  std::optional<Fault> settle(Clock::time_point resumed);
+  // Of one that has stopped, when the kernel has booked all of it.
+  ChildUse settled_use() const;
+  std::optional<Fault> excess_of(const ChildUse& use) const;
+
   const double call_timeout_seconds_;
   const int thread_count_;
+  const bool counts_threads_;       // its cores are given, and it computes there
+  std::optional<ChildUse> asleep_;  // what it had used when it was stopped
+  std::int64_t slept_cpu_ns_ = 0;   // what it has used after that, over all sleeps
+  std::int64_t sleep_count_ = 0;
+  double granted_cpu_ns_ = 0;  // threads times time, over all requests
+  double used_cpu_ns_ = 0;
   Child child_;
 };
 

@@ -56,7 +56,10 @@ GpuArm::GpuArm(const Job& job, GpuStage& stage, std::span<const GpuEntry> entrie
       output_(stage.device(), output_bytes_for(entries)),
       no_output_(ChildAccess::kReadWrite, kNoOutputBytes),
       process_({.program = options.program,
-                .order = {.job = job, .limits = {}, .scratch = scratch_.path()},
+                .order = {.job = job,
+                          .limits = {},
+                          .scratch = scratch_.path(),
+                          .confinement = options.confinement},
                 .input_fd = stage.arena().child_fd(),
                 .output_fd = no_output_.child_fd()},
                options),
@@ -274,6 +277,7 @@ std::optional<Fault> GpuArm::inspect(const Problem& problem, const GuardedRegion
 }
 
 std::optional<Fault> GpuArm::find_late_write() {
+  if (std::optional<Fault> fault = process_.find_sleepwalk()) return fault;
   if (!last_) return std::nullopt;
   const std::span<std::byte> now = room_in(late_memory_, last_->memory.size());
   output_.copy_out(now, static_cast<std::size_t>(last_->region_offset));

@@ -12,6 +12,7 @@
 #include <limits>
 
 #include "digest/sha256.hpp"
+#include "tank/ledger/anchor.hpp"
 #include "tank/ledger/ledger_file.hpp"
 #include "tank/ledger/sqlite.hpp"
 #include "thresher/error.hpp"
@@ -188,6 +189,21 @@ struct Ledger::State {
     return first_fault;
   }
 
+  // The entry that was noted outside the file must still be what it was.
+  std::string anchor_fault(std::int64_t& anchored_id) const {
+    const std::optional<LedgerAnchor> anchor = read_anchor(path);
+    if (!anchor) return {};
+    anchored_id = anchor->id;
+    Statement row(database, "SELECT hash FROM entries WHERE id = ?");
+    row.bind(anchor->id);
+    const bool found = row.step();
+    if (found && row.text(0) == anchor->hash) return {};
+    return fmt::format(
+        "entry {} {}: '{}' knows it; if this ledger was begun anew on purpose, remove that file",
+        anchor->id, found ? "is another than was written" : "is missing",
+        anchor_path(path).string());
+  }
+
   std::string schema_fault() const {
     const std::string object = changed_schema_object(database);
     return object.empty() ? "" : fmt::format("the ledger's guard '{}' was changed", object);
@@ -222,6 +238,9 @@ LedgerEntry Ledger::append(const std::string& season, const std::string& kind,
     entry.hash = hash_of(entry, data_text);
     state_->insert(entry, data_text);
     transaction.commit();
+    // An anchor that knows better stays where it is, and tells of it for good.
+    std::int64_t ignored = 0;
+    if (state_->anchor_fault(ignored).empty()) move_anchor(state_->path, {entry.id, entry.hash});
   } catch (const Error& error) {
     throw Error(fmt::format("cannot record the '{}' entry: {}", kind, error.what()));
   }
@@ -258,6 +277,7 @@ LedgerAudit Ledger::audit() const {
     const Transaction snapshot(state_->database, Transaction::Kind::kSnapshot);
     audit.first_fault = state_->file_fault();
     if (audit.first_fault.empty()) audit.first_fault = state_->chain_fault(audit.entry_count);
+    if (audit.first_fault.empty()) audit.first_fault = state_->anchor_fault(audit.anchored_id);
     if (audit.first_fault.empty()) audit.first_fault = state_->schema_fault();
   } catch (const sqlite::Failure& failure) {
     if (!failure.is_damage()) throw;

@@ -30,7 +30,8 @@ struct LedgerEntry {
 struct LedgerAudit {
   bool ok = true;
   std::int64_t entry_count = 0;
-  std::string first_fault;  // "entry 17: hash does not match its contents"
+  std::string first_fault;       // "entry 17: hash does not match its contents"
+  std::int64_t anchored_id = 0;  // the entry that the anchor vouches for (anchor.hpp); 0: no anchor
 };
 
 // A ledger to read is there, and need not be writable.

@@ -2,6 +2,9 @@
 #include "referee/contestant/contestant.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -92,6 +95,119 @@ TEST(ContestantHash, NamesTheFileItCannotRead) {
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "cannot read /nowhere/k.c");
   }
+}
+
+Contestant source_in(const ScratchFolder& folder, const std::string& name) {
+  return {.kind = ContestantKind::kLibrary, .name = "k", .source = name, .folder = folder.path()};
+}
+
+TEST(ContestantHash, FollowsAllThatIsIncluded) {
+  const ScratchFolder folder(FolderOwner::kReferee);
+  std::filesystem::create_directories(folder.path() / "inner");
+  const auto fill = [&] {
+    write(folder.path() / "k.c", "# include \"a.h\"\n#include \"inner/b.h\"\n");
+    write(folder.path() / "a.h", "int a;");
+    write(folder.path() / "inner/b.h", "#include \"c.inc\"\n#embed \"table.bin\"\n");
+    write(folder.path() / "inner/c.inc", "int c;");
+    write(folder.path() / "table.bin", "1");
+  };
+  fill();
+  const Contestant contestant = source_in(folder, "k.c");
+  const std::string before = contestant_hash(contestant);
+  write(folder.path() / "unrelated.h", "int x;");
+  EXPECT_EQ(contestant_hash(contestant), before);
+  for (const char* name : {"k.c", "a.h", "inner/b.h", "inner/c.inc", "table.bin"}) {
+    std::ofstream(folder.path() / name, std::ios::app) << " ";
+    EXPECT_NE(contestant_hash(contestant), before) << name;
+    fill();
+    EXPECT_EQ(contestant_hash(contestant), before) << name;
+  }
+}
+
+std::string why_unreadable(const Contestant& contestant) {
+  try {
+    contestant_hash(contestant);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(ContestantSources, AreNoLinksAndNobodysSecrets) {
+  const ScratchFolder folder(FolderOwner::kReferee);
+  write(folder.path() / "secret.c", "the operator's password");
+  chmod((folder.path() / "secret.c").c_str(), 0600);
+  write(folder.path() / "plain.c", "int a;");
+  std::filesystem::create_symlink("plain.c", folder.path() / "link.c");
+  std::filesystem::create_directory(folder.path() / "inner");
+  write(folder.path() / "inner/b.c", "int a;");
+  std::filesystem::create_directory_symlink("inner", folder.path() / "away");
+  write(folder.path() / "by_include.c", "#include \"link.c\"\n");
+  EXPECT_EQ(why_unreadable(source_in(folder, "plain.c")), "");
+  for (const char* name : {"link.c", "away/b.c", "by_include.c"}) {
+    EXPECT_NE(why_unreadable(source_in(folder, name)).find("lies behind, a link"),
+              std::string::npos)
+        << name << ": " << why_unreadable(source_in(folder, name));
+  }
+  EXPECT_NE(why_unreadable(source_in(folder, "inner")).find("it is no file"), std::string::npos);
+  if (geteuid() != 0) GTEST_SKIP() << "only root may read what contestants may not";
+  EXPECT_NE(why_unreadable(source_in(folder, "secret.c")).find("chmod o+r"), std::string::npos);
+  // Outside the folder of the pitch the rights of that user decide, folders on the way included.
+  std::filesystem::create_directory(folder.path() / "closed");
+  write(folder.path() / "closed/k.c", "int a;");
+  chmod((folder.path() / "closed").c_str(), 0700);
+  Contestant outside = source_in(folder, "../closed/k.c");
+  outside.folder = folder.path() / "inner";
+  EXPECT_NE(why_unreadable(outside).find("Permission denied"), std::string::npos)
+      << why_unreadable(outside);
+}
+
+// Each reads a file at build time that its hash does not cover.
+TEST(ContestantSources, AreAllThatACompilerReads) {
+  const ScratchFolder elsewhere(FolderOwner::kReferee);
+  write(elsewhere.path() / "secret.txt", "hidden_in_plain_sight\n");
+  const std::string secret = (elsewhere.path() / "secret.txt").string();
+  const std::string texts[] = {
+      "#include \"" + secret + "\"\n",
+      "#define NAME \"" + secret + "\"\n#include NAME\n",
+      "__asm__(\".incbin \\\"" + secret + "\\\"\");\n",
+  };
+  const bool protects = [] {
+    for (const auto& one : referee::probe_protections(THRESHER_BINARY_DIR "/thresher")) {
+      if (one.name == referee::layer::kWriteProtection) return one.ok;
+    }
+    return false;
+  }();
+  if (!protects) GTEST_SKIP() << "needs Landlock";
+  for (const std::string& text : texts) {
+    const ScratchFolder folder(FolderOwner::kReferee);
+    write(folder.path() / "k.c", text);
+    const Verdict verdict =
+        check_contestant(source_in(folder, "k.c"), testing::tiny_suite(), testing::quick_options());
+    EXPECT_EQ(verdict.check, "build") << text;
+    EXPECT_EQ(verdict.reason.find("hidden_in_plain_sight"), std::string::npos) << verdict.reason;
+  }
+}
+
+TEST(ContestantBuild, BlamesNobodyForAFullDisk) {
+  const ScratchFolder folder(FolderOwner::kReferee);
+  const ScratchFolder small(FolderOwner::kReferee);
+  if (mount("none", small.path().c_str(), "tmpfs", 0, "size=128k") != 0) {
+    GTEST_SKIP() << "only root has a disk to fill";
+  }
+  write(folder.path() / "k.c",
+        "char filling[1 << 20] = {1};\n#include \"thresher/contestant.h\"\n");
+  std::string said;
+  try {
+    referee::build(source_in(folder, "k.c"),
+                   {.program = THRESHER_BINARY_DIR "/thresher", .folder = small.path()});
+  } catch (const Error& error) {
+    said = error.what();
+  }
+  umount2(small.path().c_str(), MNT_DETACH);
+  EXPECT_NE(said.find("KiB left, too little to referee with; make room, or set TMPDIR"),
+            std::string::npos)
+      << said;
 }
 
 TEST(CompilerMessages, ComeAsLinesWithTheSourcesOwnPath) {

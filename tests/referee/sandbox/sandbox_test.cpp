@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <fstream>
@@ -13,6 +15,7 @@
 
 #include "referee/sandbox/child.hpp"
 #include "referee/sandbox/scratch.hpp"
+#include "referee/timing/contestant_process.hpp"
 
 namespace thresher::referee {
 namespace {
@@ -54,7 +57,7 @@ class Sandbox : public ::testing::Test {
 
 TEST_F(Sandbox, DoctorSeesEveryLayer) {
   const std::vector<Protection> protections = probe_protections(kProgram);
-  EXPECT_EQ(protections.size(), 12u);
+  EXPECT_EQ(protections.size(), 16u);
   for (const Protection& one : protections) EXPECT_EQ(one.ok, one.why_not.empty()) << one.name;
 }
 
@@ -191,26 +194,169 @@ TEST_F(Sandbox, TimesOut) {
   EXPECT_EQ(child.await_line(Clock::now() + 50ms).heard, Heard::kTimeout);
 }
 
+// Whoever could not be stopped would show here: in user mode, in a system call that takes long, and
+// in a process that was just forked; with the freezer and without.
+TEST_F(Sandbox, StoppedMeansStopped) {
+  for (const std::vector<std::string>& without : {std::vector<std::string>{},
+                                                  {layer::kFreezer},
+                                                  {layer::kFreezer, layer::kProcessNamespace}}) {
+    Child child({.program = kProgram,
+                 .order = {.job = {.kind = JobKind::kCommand,
+                                   .command = {"sh", "-c",
+                                               "echo up; while :; do :; done & while :; do "
+                                               "head -c 50000000 /dev/zero | tail -c 50000000 "
+                                               ">/dev/null; done"},
+                                   .folder = "/"},
+                           .scratch = scratch_.path(),
+                           .confinement = {.without = without}}});
+    ASSERT_TRUE(child.wait_until_started(Clock::now() + 10s));
+    EXPECT_EQ(child.await_line(Clock::now() + 10s).line, "up");
+    std::int64_t busy_ns = 0;
+    for (int i = 0; i < 5; ++i) {
+      child.stop();
+      ASSERT_TRUE(child.settle(Clock::now() + 10s));
+      std::this_thread::sleep_for(2ms);
+      const std::int64_t before = child.use().cpu_ns;
+      std::this_thread::sleep_for(30ms);
+      EXPECT_LT(child.use().cpu_ns - before, 1'000'000);
+      child.resume();
+      std::this_thread::sleep_for(30ms);
+      busy_ns += child.use().cpu_ns - before;
+    }
+    EXPECT_GT(busy_ns, 5'000'000) << "it was never busy";
+  }
+}
+
+// The weaker way: who is woken by a signal is found out by what it has used.
+TEST_F(Sandbox, WhoeverIsWokenIsFoundOut) {
+  const std::vector<std::string> without = {layer::kFreezer, layer::kProcessNamespace,
+                                            layer::kPrivateFiles};
+  ContestantProcess process(
+      {.program = kProgram,
+       .order = {.job = {.kind = JobKind::kCommand,
+                         .command = {"sh", "-c",
+                                     "echo $$ >$HOME/pid; while :; do :; done & while read line; "
+                                     "do echo hello 1; done"},
+                         .folder = "/"},
+                 .scratch = scratch_.path(),
+                 .confinement = {.without = without}}},
+      {.call_timeout_seconds = 10});
+  ASSERT_FALSE(process.start(4096, 4096));
+  std::this_thread::sleep_for(20ms);
+  const std::optional<Fault> slept = process.find_sleepwalk();
+  EXPECT_FALSE(slept) << slept->reason;
+  pid_t pid = 0;
+  std::ifstream(scratch_.path() / "pid") >> pid;
+  ASSERT_GT(pid, 1);
+  ::kill(-getpgid(pid), SIGCONT);
+  std::this_thread::sleep_for(100ms);
+  const std::optional<Fault> fault = process.find_sleepwalk();
+  ASSERT_TRUE(fault);
+  EXPECT_EQ(fault->check, check::kStopped);
+  EXPECT_NE(fault->reason.find("while it was stopped"), std::string::npos) << fault->reason;
+}
+
+TEST_F(Sandbox, StaysOnItsCores) {
+  REQUIRE_LAYER(layer::kBoundCores);
+  Child child({.program = kProgram,
+               .order = {.job = {.kind = JobKind::kCommand,
+                                 .command = {"sh", "-c",
+                                             "taskset -pc 0-63 $$ >/dev/null 2>&1; grep "
+                                             "Cpus_allowed_list /proc/self/status"},
+                                 .folder = "/"},
+                         .scratch = scratch_.path()},
+               .cores = {0}});
+  ASSERT_TRUE(child.wait_until_started(Clock::now() + 10s));
+  EXPECT_EQ(child.await_line(Clock::now() + 10s).line, "Cpus_allowed_list:\t0");
+}
+
+TEST_F(Sandbox, SeesNeitherHiddenFilesNorOtherProcesses) {
+  REQUIRE_LAYER(layer::kPrivateFiles);
+  const ScratchFolder operators(FolderOwner::kReferee);
+  std::ofstream(operators.path() / "ledger.db") << "secret";
+  std::ofstream(operators.path() / "file") << "secret";
+  const auto seen = [&](std::filesystem::path hidden, const std::string& script) {
+    Child child(
+        {.program = kProgram,
+         .order = {
+             .job = {.kind = JobKind::kCommand, .command = {"sh", "-c", script}, .folder = "/"},
+             .scratch = scratch_.path(),
+             .confinement = {.hidden = {std::move(hidden)}}}});
+    EXPECT_TRUE(child.wait_until_started(Clock::now() + 10s));
+    return child.await_line(Clock::now() + 10s).line;
+  };
+  const std::string folder = operators.path().string();
+  EXPECT_EQ(seen(folder, "echo \"$(ls " + folder + " | wc -l)\""), "0");
+  EXPECT_EQ(
+      seen(folder + "/file", "echo \"$(cat " + folder + "/file)/$(cat " + folder + "/ledger.db)\""),
+      "/secret");
+  EXPECT_EQ(seen(folder, "echo $(ls -d /proc/[0-9]* | wc -l)").size(), 1u);  // a handful
+  // Nothing of it is left outside.
+  EXPECT_TRUE(std::filesystem::exists(operators.path() / "ledger.db"));
+  EXPECT_TRUE(std::filesystem::is_empty(scratch_.path()));
+}
+
+TEST_F(Sandbox, FoldersOfTheKilledAreReclaimed) {
+  const ScratchFolder root(FolderOwner::kReferee);
+  const ScratchFolder alive(FolderOwner::kReferee, root.path());
+  const std::filesystem::path orphan = root.path() / "thresher-scratch-orphan";
+  std::filesystem::create_directories(orphan / "deep" / "deeper");
+  std::filesystem::permissions(orphan / "deep", std::filesystem::perms::none);
+  EXPECT_EQ(reclaim_folders(root.path()), 1);
+  EXPECT_FALSE(std::filesystem::exists(orphan));
+  EXPECT_TRUE(std::filesystem::exists(alive.path()));
+}
+
+// Version 1 of the kernel's groups, for machines without version 2.
+TEST_F(Sandbox, TheOlderFreezerWillDo) {
+  CageRoots roots = find_cage_roots();
+  roots.unified.clear();
+  if (roots.freezer.empty()) GTEST_SKIP() << "this machine has no such freezer";
+  Cage cage({}, roots);
+  if (!cage.can_freeze()) GTEST_SKIP() << cage.why_no_freezer();
+  const pid_t pid = fork();
+  if (pid == 0) {
+    for (const std::string& door : cage.doors()) std::ofstream(door) << "0" << std::flush;
+    volatile unsigned count = 0;
+    while (true) count = count + 1;
+  }
+  std::this_thread::sleep_for(100ms);
+  cage.freeze();
+  const auto deadline = Clock::now() + 5s;
+  while (!cage.is_frozen() && Clock::now() < deadline) std::this_thread::sleep_for(1ms);
+  EXPECT_TRUE(cage.is_frozen());
+  const std::int64_t before = cage.cpu_ns().value_or(0);
+  EXPECT_GT(before, 0);
+  std::this_thread::sleep_for(30ms);
+  EXPECT_LT(cage.cpu_ns().value_or(0) - before, 1'000'000);
+  cage.kill();  // also who is frozen
+  int status = 0;
+  EXPECT_EQ(waitpid(pid, &status, 0), pid);
+  EXPECT_TRUE(WIFSIGNALED(status));
+}
+
 class GpuSandbox : public Sandbox {
  protected:
-  Child start_on_gpu(const std::string& script) {
+  Child start_on_gpu(const std::string& script, std::vector<std::string> without = {}) {
     return Child({.program = kProgram,
                   .order = {.job = {.kind = JobKind::kCommand,
                                     .command = {"sh", "-c", script},
                                     .folder = "/",
                                     .backend = "gpu"},
-                            .scratch = scratch_.path()}});
+                            .scratch = scratch_.path(),
+                            .confinement = {.without = without}}});
   }
 };
 
 TEST_F(GpuSandbox, NamesWhatCudaDoesNotRunUnder) {
-  Child child = start_on_gpu("echo up");
+  const std::string why = "process namespace: CUDA does not start in one";
+  Child child = start_on_gpu("echo up", {why});
   ASSERT_TRUE(child.wait_until_started(Clock::now() + 10s)) << child.describe_end();
   const std::vector<std::string>& refusals = child.refusals();
   const auto missing = [&](std::string_view text) {
     return std::count(refusals.begin(), refusals.end(), text) == 1;
   };
-  EXPECT_TRUE(missing("process namespace: CUDA does not start in one"));
+  EXPECT_TRUE(missing(why));
   EXPECT_TRUE(std::any_of(refusals.begin(), refusals.end(),
                           [](const auto& text) { return text.starts_with("memory limit: "); }));
   EXPECT_EQ(child.await_line(Clock::now() + 10s).line, "up");
@@ -229,7 +375,8 @@ TEST_F(GpuSandbox, KeepsEverythingElse) {
 TEST_F(GpuSandbox, NothingItStartedOutlivesIt) {
   const std::string mark = fmt::format("8{:06}", getpid());
   {
-    Child child = start_on_gpu(fmt::format("sleep {0} & echo up; wait", mark));
+    Child child = start_on_gpu(fmt::format("sleep {0} & (sleep {0} &); echo up; wait", mark),
+                               {layer::kProcessNamespace, layer::kFreezer});
     ASSERT_TRUE(child.wait_until_started(Clock::now() + 10s));
     EXPECT_EQ(child.await_line(Clock::now() + 10s).line, "up");
   }

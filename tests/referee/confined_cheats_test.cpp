@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cheats against what holds a contestant: being stopped, the means it is granted, the operator's
+// files. Each with everything the kernel gives, and again without the layer that met it first: what
+// is left then must do.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <functional>
+#include <set>
+#include <thread>
+
+#include "cpu/features.hpp"
+#include "quick_match.hpp"
+#include "referee/fault.hpp"
+#include "referee/sandbox/remove_tree.hpp"
+
+namespace thresher {
+namespace {
+
+using namespace testing;
+namespace check = referee::check;
+namespace layer = referee::layer;
+namespace fs = std::filesystem;
+
+const std::string kNothingHappened = "run returned 77";
+
+struct ConfinedCheat {
+  const char* label;
+  const char* file;
+  std::vector<std::string> without;
+  std::set<std::string> checks;  // any of them; empty: it is held, and may go on
+  std::string reason = {};
+  int thread_count = 2;
+};
+
+std::ostream& operator<<(std::ostream& stream, const ConfinedCheat& cheat) {
+  return stream << cheat.label;
+}
+
+const std::vector<std::string> kSignalsOnly = {layer::kFreezer, layer::kMemoryOfAll,
+                                               layer::kBoundCores};
+
+// clang-format off
+const ConfinedCheat kConfinedCheats[] = {
+    {"exit_signal", "wakes_by_exit_signal.c", {}, {check::kError}, kNothingHappened},
+    {"kernel_work", "queues_kernel_work.c", {}, {check::kError}, kNothingHappened},
+    {"kernel_busy", "busy_in_the_kernel.c", {}, {}},
+    {"kernel_busy_signals", "busy_in_the_kernel.c", kSignalsOnly, {}},
+    {"burning_signals", "burns_while_idle.c", kSignalsOnly, {}},
+    {"schedule", "harms_by_schedule.c", {}, {check::kError}, kNothingHappened},
+    {"schedule_no_namespace", "harms_by_schedule.c", {layer::kProcessNamespace}, {check::kError}, kNothingHappened},
+    {"attack_no_namespace", "attacks_referee.c", {layer::kProcessNamespace}, {check::kError, check::kExit}},
+    {"widens", "widens_its_cores.c", {}, {}, {}, 1},
+    {"widens_unbound", "widens_its_cores.c", {layer::kBoundCores}, {check::kMeans}, {}, 1},
+    {"widens_briefly", "widens_its_cores_briefly.c", {}, {}, {}, 1},
+    {"widens_briefly_unbound", "widens_its_cores_briefly.c", {layer::kBoundCores}, {check::kMeans}, "--threads 1 grants", 1},
+    {"attributes", "changes_attributes.c", {}, {check::kError}, kNothingHappened},
+    {"attributes_shared_files", "changes_attributes.c", {layer::kPrivateFiles}, {check::kError}, kNothingHappened},
+    {"looks_around", "looks_around.c", {}, {check::kError}, kNothingHappened},
+    {"traps", "leaves_traps.c", {}, {}},
+    {"traps_shared_files", "leaves_traps.c", {layer::kPrivateFiles}, {}},
+    {"forks", "forks_and_burns.c", {}, {}},
+    {"stops_itself", "stops_itself.c", {}, {check::kTimeout}},
+};
+// clang-format on
+
+// The operator's own, for cheats that know where it is: a file of the user that contestants run as,
+// and a folder that is hidden.
+class OperatorsFiles {
+ public:
+  OperatorsFiles() {
+    fs::create_directory(folder_);
+    std::ofstream(folder_ / "ledger.db") << "secret";
+    std::ofstream(file_) << "untouched";
+    if (geteuid() == 0 && chown(file_.c_str(), referee::kUnprivilegedId, 0) != 0) std::abort();
+    chmod(file_.c_str(), 0644);
+  }
+  OperatorsFiles(const OperatorsFiles&) = delete;
+  OperatorsFiles& operator=(const OperatorsFiles&) = delete;
+  ~OperatorsFiles() {
+    struct stat status {};
+    EXPECT_EQ(stat(file_.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0644u);
+    EXPECT_GT(status.st_mtime, 1);
+    fs::remove(file_);
+    fs::remove_all(folder_);
+  }
+  const fs::path& folder() const { return folder_; }
+
+ private:
+  const fs::path file_ = "/tmp/thresher-operators-file";
+  const fs::path folder_ = "/tmp/thresher-operators-folder";
+};
+
+bool granted(const char* layer_name) {
+  static const std::vector<referee::Protection> protections =
+      referee::probe_protections(THRESHER_BINARY_DIR "/thresher");
+  return std::any_of(protections.begin(), protections.end(),
+                     [&](const auto& one) { return one.name == layer_name && one.ok; });
+}
+
+// Whether two threads get the time of two cores; on a crowded machine nobody gains by more threads.
+bool two_cores_are_free() {
+  const auto spin = [](double& cpu_seconds) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+    while (std::chrono::steady_clock::now() < end) {
+    }
+    timespec spent{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+    cpu_seconds = static_cast<double>(spent.tv_sec) + 1e-9 * static_cast<double>(spent.tv_nsec);
+  };
+  double seconds[2] = {};
+  std::thread first(spin, std::ref(seconds[0]));
+  std::thread second(spin, std::ref(seconds[1]));
+  first.join();
+  second.join();
+  return seconds[0] + seconds[1] > 0.18;
+}
+
+class ConfinedCheats : public ::testing::TestWithParam<ConfinedCheat> {};
+
+TEST_P(ConfinedCheats, GainNothing) {
+  const ConfinedCheat& cheat = GetParam();
+  if (cheat.thread_count < 2 && cpu::usable_core_count() < 2) GTEST_SKIP() << "needs two cores";
+  const bool reads_files = std::string(cheat.file) == "looks_around.c";
+  const bool needs_cores = cheat.reason.find("grants") != std::string::npos;
+  if (needs_cores && !two_cores_are_free()) GTEST_SKIP() << "others use the cores it would take";
+  if (reads_files && !granted(layer::kPrivateFiles)) GTEST_SKIP() << "needs private files";
+  const OperatorsFiles files;
+  MatchOptions options = quick_options();
+  options.thread_count = cheat.thread_count;
+  options.confinement = {.hidden = {files.folder()}, .without = cheat.without};
+  // The gates are enough: every call of theirs is stopped, counted and held like a timed one.
+  const Verdict verdict = check_contestant(
+      contestant_of_file(std::string("tests/cheats/") + cheat.file), tiny_suite(), options);
+  SCOPED_TRACE(verdict.reason);
+  if (cheat.checks.empty()) {
+    EXPECT_EQ(verdict.check, "gates");
+  } else {
+    EXPECT_EQ(to_string(verdict.kind), "invalid");
+    EXPECT_TRUE(cheat.checks.contains(verdict.check)) << "caught by " << verdict.check;
+    EXPECT_NE(verdict.reason.find(cheat.reason), std::string::npos);
+  }
+  for (const std::string& name : cheat.without) {
+    const auto& missing = verdict.missing_protections;
+    EXPECT_TRUE(std::any_of(missing.begin(), missing.end(), [&](const std::string& text) {
+      return text.starts_with(name + ": ");
+    })) << name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Catalogue, ConfinedCheats, ::testing::ValuesIn(kConfinedCheats),
+                         [](const auto& one) { return std::string(one.param.label); });
+
+TEST(ConfinedMemory, IsOneForAllProcesses) {
+#if defined(THRESHER_SANITIZES_ADDRESS) || defined(THRESHER_SANITIZES_THREAD)
+  GTEST_SKIP() << "a sanitizer's process takes more memory than any contestant";
+#endif
+  MatchOptions options = quick_options();
+  // Whoever waits for a child that was ended for its memory waits until then.
+  options.call_timeout_seconds = 5;
+  const MatchRecord record =
+      judge({.champion = variant(""),
+             .challenger = contestant_of_file("tests/cheats/eats_memory_in_children.c"),
+             .suite = tiny_suite(),
+             .options = options});
+  SCOPED_TRACE(record.verdict.reason);
+  EXPECT_EQ(to_string(record.verdict.kind), "invalid");
+  EXPECT_EQ(record.verdict.check, check::kMeans);
+  EXPECT_NE(record.verdict.reason.find("its processes together"), std::string::npos);
+}
+
+TEST(RemoveTree, TakesWhateverIsThere) {
+  std::string name = (fs::temp_directory_path() / "thresher_tree_XXXXXX").string();
+  ASSERT_NE(mkdtemp(name.data()), nullptr);
+  const fs::path kept = name + ".kept";
+  std::ofstream(kept) << "x";
+  const fs::path tree = fs::path(name) / "tree";
+  fs::create_directories(tree / "locked" / "inner");
+  std::ofstream(tree / "locked" / "inner" / "file") << "x";
+  fs::create_symlink(kept, tree / "link");
+  fs::create_directory_symlink(name, tree / "locked" / "up");
+  fs::permissions(tree / "locked" / "inner", fs::perms::none);
+  fs::permissions(tree / "locked", fs::perms::none);
+  // Deeper than PATH_MAX.
+  int at = open(tree.c_str(), O_DIRECTORY);
+  for (int depth = 0; depth < 1500; ++depth) {
+    ASSERT_EQ(mkdirat(at, "folder", 0700), 0);
+    const int below = openat(at, "folder", O_DIRECTORY);
+    close(at);
+    at = below;
+  }
+  close(at);
+  fs::permissions(tree, fs::perms::none);
+  EXPECT_TRUE(referee::remove_tree(tree));
+  EXPECT_FALSE(fs::exists(tree));
+  EXPECT_TRUE(fs::exists(kept));
+  EXPECT_TRUE(referee::remove_tree(tree));  // not there
+  fs::remove(kept);
+  EXPECT_TRUE(referee::remove_tree(name));
+}
+
+}  // namespace
+}  // namespace thresher
