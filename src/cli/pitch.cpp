@@ -13,6 +13,7 @@
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "cli/interruption.hpp"
+#include "cli/ledger_path.hpp"
 #include "cli/memory_check.hpp"
 #include "cli/pitch_shipped.hpp"
 #include "cli/progress.hpp"
