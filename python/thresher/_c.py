@@ -249,6 +249,17 @@ def _raise_if_failed(status: int, function: Any, arguments: Any) -> int:
 lib = _load()
 
 
+def unchecked(name: str) -> Any:
+    """A function whose status its caller looks at: ctypes' own check is a call of Python more."""
+    function = lib[name]
+    function.restype, function.argtypes = FUNCTIONS[name]
+    return function
+
+
+def check(status: int) -> None:
+    _raise_if_failed(status, None, None)
+
+
 def text(value: bytes | None) -> str:
     """What a function that returns a text said; NULL is its way to fail."""
     if value is None:
