@@ -124,6 +124,9 @@ function(thresher_fuzz name library)
 endfunction()
 
 thresher_fuzz(suite thresher ${suite_files})
+file(GLOB checkpoint_examples CONFIGURE_DEPENDS
+     ${PROJECT_SOURCE_DIR}/tests/fuzz/checkpoint_examples/*.json)
+thresher_fuzz(checkpoint thresher ${checkpoint_examples})
 if(THRESHER_TOOLS)
   file(GLOB pitch_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/pitches/*.toml
        ${PROJECT_SOURCE_DIR}/pitches/gpu/*.toml)

@@ -2,6 +2,7 @@
 // Everything public in one include.
 #pragma once
 
+#include "thresher/checkpoint.hpp"
 #include "thresher/engine.hpp"
 #include "thresher/error.hpp"
 #include "thresher/moe.hpp"

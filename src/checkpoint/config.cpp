@@ -30,6 +30,8 @@ Json parse_object(std::string_view json, std::string_view file) {
     parsed = Json::parse(json, refuse_deep);
   } catch (const Json::parse_error& error) {
     throw Error(fmt::format("{}: byte {}: is not JSON", file, error.byte > 0 ? error.byte - 1 : 0));
+  } catch (const Json::exception&) {
+    throw Error(fmt::format("{}: has a number that is too large", file));
   }
   if (!parsed.is_object()) throw Error(fmt::format("{}: is not an object", file));
   return parsed;

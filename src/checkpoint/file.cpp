@@ -58,7 +58,9 @@ void File::map() {
 
 std::shared_ptr<const std::byte> File::bytes(std::uint64_t offset, std::uint64_t count) const {
   THRESHER_ASSERT(offset <= size_ && count <= size_ - offset);
-  if (!mapped_) return read(offset, count);
+  // A touch of a mapped page makes the system read many after it: too much for a number or two.
+  constexpr std::uint64_t kSmallBytes = 4096;
+  if (!mapped_ || count <= kSmallBytes) return read(offset, count);
   // The mapping is kept by whoever holds a piece of it.
   return {mapping_, mapping_.get() + offset};
 }

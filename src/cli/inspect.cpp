@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <memory>
@@ -67,8 +68,15 @@ std::string beside_gate(const std::string& name) {
   return {};
 }
 
-ScaleRange scan_scales(const Checkpoint& checkpoint, const std::string& prefix) {
-  ScaleRange range;
+std::string scale_fault(const Checkpoint& checkpoint, const Tensor& tensor, float scale) {
+  return fmt::format("{}: tensor '{}' at byte {}: a global scale of {} is not a positive number",
+                     checkpoint.files()[tensor.file_index].filename().string(), tensor.name,
+                     tensor.offset, scale);
+}
+
+void scan_scales(const Checkpoint& checkpoint, InspectedLayer& inspected) {
+  ScaleRange& range = inspected.scales;
+  const std::string& prefix = inspected.layer.prefix;
   const std::span<const Tensor> tensors = checkpoint.tensors();
   const std::string dotted = prefix + ".";
   auto at = std::lower_bound(
@@ -78,13 +86,16 @@ ScaleRange scan_scales(const Checkpoint& checkpoint, const std::string& prefix) 
     const auto scales = global_scales(checkpoint, *at, dotted);
     if (!scales) continue;
     for (const float scale : *scales) {
+      const bool usable = scale > 0 && std::isfinite(scale);
+      if (!usable && inspected.faults.empty()) {
+        inspected.faults.push_back(scale_fault(checkpoint, *at, scale));
+      }
       range.min = std::min(range.min, scale);
       range.max = std::max(range.max, scale);
     }
     const Tensor* up = checkpoint.find(beside_gate(at->name));
     if (up != nullptr && global_scales(checkpoint, *up, dotted) != scales) ++range.gate_up_differ;
   }
-  return range;
 }
 
 // What only the bytes say: every expert is loaded, and let go.
@@ -106,7 +117,7 @@ std::vector<InspectedLayer> inspect_layers(const Checkpoint& checkpoint, bool de
     progress.begin_step(layer.prefix);
     InspectedLayer inspected{layer, {}, layer.faults};
     if (layer.format != CheckpointFormat::kNone) {
-      inspected.scales = scan_scales(checkpoint, layer.prefix);
+      scan_scales(checkpoint, inspected);
     }
     if (deep) load_all(checkpoint, inspected);
     layers.push_back(std::move(inspected));

@@ -89,10 +89,22 @@ std::uint32_t largest_of_pieces(std::int64_t block_count, int thread_count, cons
 // precision is lost, and arithmetic that flushes subnormals reads the same matrix.
 constexpr float kGlobalScaleMin = FLT_MIN / decode_e4m3(kE4m3LeastCode);
 
-// In the weights' own arithmetic, a reciprocal and then a product, as compressed-tensors computes
-// it. FP16's range is too small for that.
+float in_type_of(float value, const float*) { return value; }
 float in_type_of(float value, const Bf16*) { return bf16_to_float(float_to_bf16(value)); }
-float in_type_of(float value, const void*) { return value; }
+float in_type_of(float value, const Fp16*) { return fp16_to_float(float_to_fp16(value)); }
+
+// In the weights' own arithmetic, a reciprocal and then a product, as compressed-tensors computes
+// it; a matrix of zeros gets 1. It also gives 1 to FP16 weights that are smaller than 0.041, where
+// the product overflows, which costs them most of their bits: those are computed in FP32 here.
+template <typename Value>
+float reciprocal_scale(float amax) {
+  const Value* type = nullptr;
+  const float inverse = in_type_of(1.0f / std::max(amax, FLT_MIN), type);
+  const float scale = in_type_of(inverse * (kE2m1Max * kE4m3Max), type);
+  if (std::isfinite(scale)) return scale;
+  if constexpr (std::is_same_v<Value, Fp16>) return reciprocal_scale<float>(amax);
+  return 1.0f;
+}
 
 void check_given(float scale) {
   if (scale >= kGlobalScaleMin && scale <= FLT_MAX) return;
@@ -119,15 +131,9 @@ float finite_amax(const char* matrix, std::span<const Value> values, std::int64_
 // Puts the largest block's scale at E4M3's largest value; a matrix of zeros gets 1.
 template <typename Value>
 float global_scale_for(Rules rules, float amax) {
-  constexpr float kLargest = kE2m1Max * kE4m3Max;
-  if (rules == Rules::kCompressedTensors) {
-    const Value* type = nullptr;
-    const float inverse = in_type_of(1.0f / std::max(amax, FLT_MIN), type);
-    const float reciprocal = in_type_of(inverse * kLargest, type);
-    return std::isfinite(reciprocal) ? reciprocal : 1.0f;
-  }
+  if (rules == Rules::kCompressedTensors) return reciprocal_scale<Value>(amax);
   if (amax == 0) return 1.0f;
-  return std::max(amax / kLargest, kGlobalScaleMin);
+  return std::max(amax / (kE2m1Max * kE4m3Max), kGlobalScaleMin);
 }
 
 template <typename Value>

@@ -60,13 +60,19 @@ float e4m3_value(std::uint32_t code) {
   return code < 8 ? subnormal : normal;
 }
 
-// amax / 6 in the type of the weights, as compressed-tensors computes it. FP16 is computed in FP32:
-// in its own arithmetic the global scale of ordinary weights is infinite.
+// amax / 6 in the type of the weights, as compressed-tensors computes it; to nearest even.
 float sixth(float amax, const float*) { return amax / 6.0f; }
-float sixth(float amax, const Fp16*) { return amax / 6.0f; }
 float sixth(float amax, const Bf16*) {
   const std::uint32_t bits = bits_of(amax / 6.0f);
   return float_of((bits + 0x7fffu + (bits >> 16 & 1u)) & 0xffff0000u);
+}
+float sixth(float amax, const Fp16*) {
+  const float value = amax / 6.0f;
+  const std::uint32_t bits = bits_of(value);
+  const float normal = float_of((bits + 0xfffu + (bits >> 13 & 1u)) & 0xffffe000u);
+  // Beside 1/2, FP32's spacing is that of FP16's subnormals.
+  const float subnormal = (value + 0.5f) - 0.5f;
+  return value < 0x1p-14f ? subnormal : normal;
 }
 
 template <Rules rules, typename Value>

@@ -58,6 +58,7 @@ TEST(CheckpointConfig, SaysWhatIsWrong) {
   EXPECT_EQ(message("[]"), "c: is not an object");
   EXPECT_EQ(message(R"({"num_experts":-1})"), "c: 'num_experts' is not a count");
   EXPECT_EQ(message(R"({"num_experts":1e30})"), "c: 'num_experts' is not a count");
+  EXPECT_EQ(message(R"({"num_experts":1e999})"), "c: has a number that is too large");
   EXPECT_EQ(message(R"({"model_type":4})"), "c: 'model_type' is not a text");
   EXPECT_EQ(message(R"({"norm_topk_prob":1})"), "c: 'norm_topk_prob' is not true or false");
   EXPECT_EQ(message(R"({"swiglu_limit":"7"})"), "c: 'swiglu_limit' is not a number");

@@ -25,7 +25,8 @@ void narrow(float value, float& out) { out = value; }
 void narrow(float value, Fp16& out) { out.bits = float_to_fp16(value); }
 void narrow(float value, Bf16& out) { out.bits = float_to_bf16(value); }
 
-float own_sixth(float amax, const void*) { return amax / 6.0f; }
+float own_sixth(float amax, const float*) { return amax / 6.0f; }
+float own_sixth(float amax, const Fp16*) { return fp16_to_float(float_to_fp16(amax / 6.0f)); }
 float own_sixth(float amax, const Bf16*) { return bf16_to_float(float_to_bf16(amax / 6.0f)); }
 
 struct PlainBlock {
@@ -143,13 +144,14 @@ TEST(QuantizeRules, EveryFp16IsWidenedExactly) {
   }
 }
 
-// In the weights' own arithmetic, reciprocal first: 2688 / amax rounded once would be another
-// number.
+// In the weights' own arithmetic, reciprocal first: rounded once, bf16's would be 331776.
 TEST(QuantizeRules, CompressedTensorsGlobalScaleComesFromItsOwnArithmetic) {
   constexpr Rules kRules = Rules::kCompressedTensors;
   EXPECT_EQ(global_scale_for<float>(kRules, 0.3f), (1.0f / 0.3f) * 2688.0f);
   EXPECT_EQ(global_scale_for<Bf16>(kRules, 0.00811767578125f), 329728.0f);
-  EXPECT_EQ(global_scale_for<Fp16>(kRules, 0.03f), (1.0f / 0.03f) * 2688.0f);
+  EXPECT_EQ(global_scale_for<Fp16>(kRules, 0.5f), 5376.0f);
+  EXPECT_EQ(global_scale_for<Fp16>(kRules, 0.30004883f), 8960.0f);  // 1 / amax is 3.333984 there
+  EXPECT_EQ(global_scale_for<Fp16>(kRules, 0.03f), (1.0f / 0.03f) * 2688.0f);  // too large for FP16
   EXPECT_EQ(global_scale_for<float>(kRules, 0.0f), 1.0f);
   EXPECT_EQ(global_scale_for<float>(Rules::kModelOpt, 0.0f), 1.0f);
   EXPECT_EQ(global_scale_for<Bf16>(Rules::kModelOpt, 0.3f), 0.3f / 2688.0f);
