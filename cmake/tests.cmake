@@ -51,7 +51,7 @@ endforeach()
 target_compile_definitions(gpu_tests PRIVATE THRESHER_VENV_DIR="${PROJECT_SOURCE_DIR}/build/venv")
 # On a machine with a GPU: the run-time layer and the engine for real. They need nothing but
 # themselves; `thresher verify --backend gpu` is the test of the kernels.
-foreach(name smoke engine)
+foreach(name smoke engine moe)
   add_executable(gpu_${name} ${PROJECT_SOURCE_DIR}/tests/gpu/${name}_main.cpp)
   target_link_libraries(gpu_${name} PRIVATE test_support)
   add_test(NAME gpu.${name} COMMAND gpu_${name})
@@ -60,6 +60,7 @@ foreach(name smoke engine)
     target_link_options(gpu_${name} PRIVATE -static-libstdc++ -static-libgcc)
   endif()
 endforeach()
+target_sources(gpu_moe PRIVATE ${PROJECT_SOURCE_DIR}/tests/moe/layer_scene.cpp)
 if(THRESHER_TOOLS)
   thresher_test_folder(measure thresher_tools)
   # Whole matches and ceilings are timed.

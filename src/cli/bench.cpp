@@ -9,6 +9,7 @@
 
 #include "bench/peers.hpp"
 #include "cli/backend_option.hpp"
+#include "cli/bench_layer.hpp"
 #include "cli/bench_report.hpp"
 #include "cli/ceiling_doubt.hpp"
 #include "cli/command_line.hpp"
@@ -47,6 +48,12 @@ struct BenchOptions {
   std::uint64_t seed = 1;
   bool peers = false;
   bool json = false;
+  // Of layers instead of a suite.
+  std::vector<std::string> layers;
+  std::vector<std::string> token_counts = {"1", "16", "64", "256"};
+  int expert_limit = 0;
+  std::string routing = "uniform";
+  bool batch_invariant = false;
 };
 
 // The suites' problems with what the options say instead.
@@ -264,8 +271,28 @@ std::set<std::string> doubts(const std::vector<BenchRow>& rows) {
   return doubtful;
 }
 
+int run_layers(const BenchOptions& options) {
+  EngineOptions engine_of = engine_options(resolve_backend(options.backend));
+  if (options.thread_counts.size() > 1) throw UsageError("--layer takes one number of --threads");
+  if (!options.thread_counts.empty()) engine_of.thread_count = options.thread_counts.front();
+  bench_layers(Engine(engine_of), {.layers = options.layers,
+                                   .token_counts = token_counts_of(options.token_counts),
+                                   .activations = options.activations,
+                                   .expert_limit = options.expert_limit,
+                                   .routing = options.routing,
+                                   .batch_invariant = options.batch_invariant,
+                                   .seconds = options.seconds,
+                                   .seed = options.seed,
+                                   .json = options.json});
+  return kExitOk;
+}
+
 int run_bench(const BenchOptions& options) {
+  if (options.suites.empty() == options.layers.empty()) {
+    throw UsageError("say what to time: --suite, or --layer");
+  }
   const Presence presence("bench");
+  if (!options.layers.empty()) return run_layers(options);
   const std::vector<BenchRow> rows = Bench(options).run();
   if (rows.empty()) throw Error("nothing was measured: no variant asked for runs these problems");
   if (!options.json) print_tables(rows);
@@ -281,12 +308,29 @@ int run_bench(const BenchOptions& options) {
 Command bench_command() {
   const auto options = std::make_shared<BenchOptions>();
   return {.name = "bench",
-          .what = "Time a suite: rates, share of the speed of light, peers",
+          .what = "Time a suite or layers: rates, share of the speed of light, peers",
           .options = {backend_option(options->backend),
                       {.name = "--suite",
                        .value = &options->suites,
-                       .what = "Suite names or .toml files",
-                       .required = true},
+                       .what = "Suite names or .toml files"},
+                      {.name = "--layer",
+                       .value = &options->layers,
+                       .what = "Instead of a suite: layers of models, all, or "
+                               "HIDDENxINTERMEDIATExEXPERTSxTOP_K (docs/moe.md)"},
+                      {.name = "--tokens",
+                       .value = &options->token_counts,
+                       .what = "With --layer: tokens of a call, as in 1,16,64"},
+                      {.name = "--experts",
+                       .value = &options->expert_limit,
+                       .what = "With --layer: at most so many experts",
+                       .range = {{1, 65536}},
+                       .default_text = "all; on the CPU what fits into 768 MB"},
+                      {.name = "--routing",
+                       .value = &options->routing,
+                       .what = "With --layer: how tokens choose experts",
+                       .words = {"uniform", "skewed"}},
+                      {"--batch-invariant", &options->batch_invariant,
+                       "With --layer: a token's bits depend on no other"},
                       {"--problem", &options->problems, "Only these problems"},
                       {.name = "--variant",
                        .value = &options->variants,

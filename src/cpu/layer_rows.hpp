@@ -57,10 +57,18 @@ inline std::uint8_t encode_scale(float value) {
   return static_cast<std::uint8_t>(((bits + 0x7ffff + (bits >> 20 & 1)) >> 20) - (120 << 3));
 }
 
+// The largest magnitude, by its bits, which are in the order of what they stand for: integers, that
+// the compiler may compare in any order. NaN is the largest of all.
 inline float largest_magnitude(const Columns& values) {
-  const Columns magnitudes = values < 0.0f ? -values : values;
-  float amax = 0;
-  for (int i = 0; i < kPanelColumns; ++i) amax = magnitudes[i] > amax ? magnitudes[i] : amax;
+  std::uint32_t bits[kPanelColumns];
+  std::memcpy(bits, &values, sizeof bits);
+  std::uint32_t largest = 0;
+  for (const std::uint32_t one : bits) {
+    const std::uint32_t magnitude = one & 0x7fffffffu;
+    largest = magnitude > largest ? magnitude : largest;
+  }
+  float amax;
+  std::memcpy(&amax, &largest, sizeof amax);
   return amax;
 }
 
@@ -71,8 +79,8 @@ inline std::uint32_t pair_codes(std::uint64_t codes) {
   return static_cast<std::uint32_t>(codes | codes >> 16);
 }
 
-// A block of NVFP4 by the rule of nvfp4/quantize.cpp, operation by operation. NaN counts as 0,
-// infinity as the largest value.
+// A block of NVFP4 by the rule of nvfp4/quantize.cpp, operation by operation. Infinity becomes the
+// largest value and NaN 0, in a block whose scale is the largest.
 inline std::uint8_t quantize_columns(const Columns& values, float global_scale,
                                      std::uint8_t* codes) {
   const float amax = largest_magnitude(values);

@@ -2,6 +2,7 @@
 #include "cpu/layer_steps.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "cpu/body.hpp"
@@ -36,23 +37,7 @@ class HostSteps : public backend::LayerSteps {
 
   void gather(const MoeTokens& tokens, void*) const override {
     sort(tokens);
-    const MoeOptions& options = shape_.options;
-    const auto convert =
-        rows_.convert[static_cast<int>(options.x)][static_cast<int>(options.activations)];
-    const std::int64_t x_bytes =
-        bytes_per_element(options.x) *
-        (tokens.x_stride_elements == 0 ? shape_.hidden : tokens.x_stride_elements);
-    for_each(row_count(), [&](std::int64_t row, int) {
-      const std::int64_t slot = memory_.slot_of_row[row] % shape_.slot_count();
-      const std::int64_t token = memory_.slot_of_row[row] / shape_.slot_count();
-      const bool weighted = options.weight_on_input && slot < options.top_k;
-      convert({.x = static_cast<const std::byte*>(tokens.x) + token * x_bytes,
-               .count = shape_.hidden,
-               .weighted = weighted,
-               .weight = weighted ? tokens.weights[token * options.top_k + slot] : 1.0f,
-               .out = activation_row(memory_.a, memory_.a_scales, memory_.input_scales, row,
-                                     shape_.hidden)});
-    });
+    for_each(tokens.token_count, [&](std::int64_t token, int) { gather_token(tokens, token); });
   }
 
   void activate(const MoeTokens&, void*) const override {
@@ -131,6 +116,43 @@ class HostSteps : public backend::LayerSteps {
         memory_.group_of_row[row] = static_cast<std::uint32_t>(group);
       }
     }
+  }
+
+  // A token's rows are alike, but for the scales of their experts: what stands in one of them is
+  // copied to the next.
+  void gather_token(const MoeTokens& tokens, std::int64_t token) const {
+    const MoeOptions& options = shape_.options;
+    const std::int64_t stride =
+        tokens.x_stride_elements == 0 ? shape_.hidden : tokens.x_stride_elements;
+    const auto convert =
+        rows_.convert[static_cast<int>(options.x)][static_cast<int>(options.activations)];
+    ConvertArgs args{.x = static_cast<const std::byte*>(tokens.x) +
+                          token * stride * bytes_per_element(options.x),
+                     .count = shape_.hidden};
+    for (std::int64_t slot = 0; slot < shape_.slot_count(); ++slot) {
+      const std::uint32_t row = memory_.row_of_slot[token * shape_.slot_count() + slot];
+      if (row == kNoRow) continue;
+      const ActivationRow before = args.out;
+      args.out =
+          activation_row(memory_.a, memory_.a_scales, memory_.input_scales, row, shape_.hidden);
+      args.weighted = options.weight_on_input && slot < options.top_k;
+      if (args.weighted) args.weight = tokens.weights[token * options.top_k + slot];
+      const bool alike = before.values != nullptr && !options.weight_on_input &&
+                         before.global_scale == args.out.global_scale;
+      if (alike) {
+        copy_row(before, args.out);
+      } else {
+        convert(args);
+      }
+    }
+  }
+
+  void copy_row(const ActivationRow& from, const ActivationRow& to) const {
+    const Activations activations = shape_.options.activations;
+    std::memcpy(to.values, from.values,
+                static_cast<std::size_t>(activation_row_bytes(activations, shape_.hidden)));
+    if (from.scales == nullptr) return;
+    std::memcpy(to.scales, from.scales, static_cast<std::size_t>(shape_.hidden / kBlockElements));
   }
 
   ActivationRow activation_row(void* values, std::uint8_t* scales, const float* global_scales,

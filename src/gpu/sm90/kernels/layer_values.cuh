@@ -73,12 +73,14 @@ struct QuantizedBlock {
 };
 
 THRESHER_DEVICE QuantizedBlock quantize_block(const LayerValues& values, float global_scale) {
-  float amax = 0.0f;
+  // By their bits magnitudes have the same order, and NaN is the largest of all.
+  u32 largest = 0;
   THRESHER_UNROLL
   for (u32 i = 0; i < kLayerChunk; ++i) {
-    const float magnitude = values.of[i] < 0.0f ? -values.of[i] : values.of[i];
-    amax = magnitude > amax ? magnitude : amax;
+    const u32 magnitude = hw::float_to_bits(values.of[i]) & 0x7fffffffu;
+    largest = magnitude > largest ? magnitude : largest;
   }
+  const float amax = hw::bits_to_float(largest);
   if (amax == 0.0f) return {};
   const u32 encoded = encode_scale(amax / (6.0f * global_scale));
   const u32 scale = encoded < 1 ? 1 : encoded;

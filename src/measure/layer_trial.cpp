@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/layer_trial.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "gemm/oracle.hpp"
+#include "gemm/random.hpp"
+#include "gpu/runtime/gpu.hpp"
+#include "gpu/runtime/graph.hpp"
+#include "moe/device_layer.hpp"
+#include "moe/oracle.hpp"
+
+namespace thresher::measure {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+// Sets of ids, so many that all of them together touch more than a cache holds.
+constexpr double kColdBytes = 256e6;
+constexpr int kSetsMin = 4;
+constexpr int kSetsMax = 32;
+// Experts with contents of their own; the others repeat them in memory of their own.
+constexpr std::int64_t kDistinctExperts = 2;
+constexpr std::size_t kSamplesMin = 5;
+
+double us_since(Steady::time_point start) {
+  return std::chrono::duration<double, std::micro>(Steady::now() - start).count();
+}
+
+// Bytes without a pattern, fast.
+std::vector<std::uint8_t> random_bytes(std::int64_t count, std::uint64_t seed) {
+  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(count));
+  std::uint64_t state = seed | 1;
+  for (std::size_t i = 0; i < bytes.size(); i += sizeof state) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    std::memcpy(bytes.data() + i, &state, std::min(sizeof state, bytes.size() - i));
+  }
+  return bytes;
+}
+
+// Values of a few hundredths, as a checkpoint's are.
+Nvfp4Matrix random_matrix(std::int64_t rows, std::int64_t k, std::uint64_t seed) {
+  Nvfp4Matrix matrix{.codes = random_bytes(rows * k / 2, seed),
+                     .scales = random_bytes(rows * k / kBlockElements, seed + 1),
+                     .rows = rows,
+                     .k_elements = k,
+                     .global_scale = 0.01f};
+  for (std::uint8_t& scale : matrix.scales) scale = static_cast<std::uint8_t>(0x30 | (scale & 15));
+  return matrix;
+}
+
+MoeOptions moe_options(const LayerModel& model, const LayerTrialOptions& options) {
+  MoeOptions made{.top_k = model.top_k,
+                  .tokens_max = options.tokens_max,
+                  .activations = options.activations,
+                  .activation = model.activation,
+                  .batch_invariant = options.batch_invariant};
+  if (model.activation == MoeActivation::kClampedSilu) {
+    made.alpha = 1.702f;
+    made.beta = 1.0f;
+    made.limit = 7.0f;
+  }
+  return made;
+}
+
+// Ids of a token, all different: the k largest of scores that are random, or that fall with the
+// logarithm of the expert's rank if the routing is skewed.
+class IdSource {
+ public:
+  IdSource(const LayerModel& model, bool skewed, std::uint64_t seed)
+      : top_k_(model.top_k), skewed_(skewed), random_(seed) {
+    order_.resize(static_cast<std::size_t>(model.id_count()));
+    std::iota(order_.begin(), order_.end(), 0);
+    scores_.resize(order_.size());
+  }
+
+  void append(std::vector<std::int32_t>& ids) {
+    for (std::size_t e = 0; e < scores_.size(); ++e) {
+      const double uniform = (static_cast<double>(random_.below(1u << 30)) + 0.5) / (1u << 30);
+      const double popularity = skewed_ ? -std::log(static_cast<double>(e + 1)) : 0;
+      scores_[e] = popularity - std::log(-std::log(uniform));  // Gumbel's trick
+    }
+    std::partial_sort(order_.begin(), order_.begin() + top_k_, order_.end(), [this](int a, int b) {
+      return scores_[static_cast<std::size_t>(a)] > scores_[static_cast<std::size_t>(b)];
+    });
+    ids.insert(ids.end(), order_.begin(), order_.begin() + top_k_);
+  }
+
+ private:
+  const std::int64_t top_k_;
+  const bool skewed_;
+  Random random_;
+  std::vector<std::int32_t> order_;
+  std::vector<double> scores_;
+};
+
+struct Samples {
+  std::vector<double> call;
+  std::vector<double> products;
+};
+
+}  // namespace
+
+double LayerModel::expert_bytes() const {
+  const double matrices = activation == MoeActivation::kSquaredRelu ? 2 : 3;
+  return matrices * static_cast<double>(hidden * intermediate) * kNvfp4BytesPerElement;
+}
+
+const std::vector<LayerModel>& layer_models() {
+  static const std::vector<LayerModel> models = {
+      {"qwen3.6-35b-a3b", 2048, 512, 256, 8},
+      {"qwen3-235b-a22b", 4096, 1536, 128, 8},
+      {.name = "deepseek-v3-rank",
+       .hidden = 7168,
+       .intermediate = 2048,
+       .expert_count = 32,
+       .top_k = 8,
+       .router_experts = 256},
+      {.name = "gpt-oss-120b",
+       .hidden = 2880,
+       .intermediate = 2880,
+       .expert_count = 128,
+       .top_k = 4,
+       .activation = MoeActivation::kClampedSilu,
+       .biases = true},
+      {"mixtral-8x7b", 4096, 14336, 8, 2},
+  };
+  return models;
+}
+
+LayerModel layer_model_from_text(std::string_view text) {
+  std::string names;
+  for (const LayerModel& model : layer_models()) {
+    if (model.name == text) return model;
+    names += model.name + ", ";
+  }
+  LayerModel model{.name = std::string(text)};
+  char behind = 0;
+  long long numbers[4] = {};
+  const int read = std::sscanf(model.name.c_str(), "%lldx%lldx%lldx%lld%c", &numbers[0],
+                               &numbers[1], &numbers[2], &numbers[3], &behind);
+  const bool fits = std::all_of(std::begin(numbers), std::end(numbers), [](long long number) {
+    return number >= 1 && number <= kExtentMax;
+  });
+  if (read != 4 || !fits || numbers[0] % kBlockElements != 0 || numbers[1] % kBlockElements != 0 ||
+      numbers[2] > kGroupCountMax || numbers[3] > numbers[2]) {
+    throw Error(fmt::format(
+        "no layer is called '{}': there are {}or HIDDENxINTERMEDIATExEXPERTSxTOP_K, the first two "
+        "multiples of 16, as in 2048x512x256x8",
+        text, names));
+  }
+  model.hidden = numbers[0];
+  model.intermediate = numbers[1];
+  model.expert_count = numbers[2];
+  model.top_k = numbers[3];
+  return model;
+}
+
+SpeedOfLight LayerTiming::light(Activations activations, const MachineRates& rates) const {
+  const double rate = activations == Activations::kNvfp4  ? rates.nvfp4_gop_per_s
+                      : activations == Activations::kFp16 ? rates.fp16_gop_per_s
+                                                          : rates.bf16_gop_per_s;
+  return {.memory_us = 1e-3 * weight_bytes / rates.read_gb_per_s,
+          .compute_us = 1e-3 * operations / rate};
+}
+
+// Of an expert, in host memory.
+struct LayerTrialExpert {
+  Nvfp4Matrix gate, up, down;
+  std::vector<float> biases;
+
+  LayerTrialExpert(const LayerModel& model, std::uint64_t seed)
+      : gate(random_matrix(model.intermediate, model.hidden, seed)),
+        up(random_matrix(model.intermediate, model.hidden, seed + 10)),
+        down(random_matrix(model.hidden, model.intermediate, seed + 20)) {
+    if (!model.biases) return;
+    biases.assign(static_cast<std::size_t>(std::max(model.hidden, model.intermediate)), 0.125f);
+  }
+
+  MoeExpert view(const LayerModel& model) const {
+    MoeExpert expert{.up = up.view(), .down = down.view()};
+    const bool gated = model.activation != MoeActivation::kSquaredRelu;
+    if (gated) expert.gate = gate.view();
+    if (!model.biases) return expert;
+    if (gated) expert.gate_bias = biases.data();
+    expert.up_bias = expert.down_bias = biases.data();
+    return expert;
+  }
+};
+
+class LayerTrial::State {
+ public:
+  State(const Engine& engine, const LayerModel& model, const LayerTrialOptions& options)
+      : engine_(engine), options_(options), model_(limited(model, options.expert_limit)) {
+    const std::int64_t distinct = std::min(kDistinctExperts, model_.expert_count);
+    for (std::int64_t i = 0; i < distinct; ++i) {
+      contents_.emplace_back(model_, options.seed + 100 * static_cast<std::uint64_t>(i));
+    }
+    const MoeSource source{.expert_count = model_.expert_count,
+                           .expert = [&](std::int64_t index) { return expert(index); }};
+    layer_ = std::make_unique<moe::DeviceLayer>(engine, source, moe_options(model_, options));
+    const std::vector<std::uint8_t> x = random_x();
+    x_ = std::make_unique<Buffer>(place(x));
+    out_ = std::make_unique<Buffer>(engine.allocate(x.size()));
+    x_host_ = x;
+  }
+
+  const LayerModel& model() const { return model_; }
+  const moe::DeviceLayer& layer() const { return *layer_; }
+
+  LayerTiming run(std::int64_t token_count) {
+    LayerTiming timing{.token_count = token_count,
+                       .launch_count = layer_->kernel_launch_count(token_count),
+                       .variants = layer_->variants(token_count)};
+    draw_sets(timing);
+    check(timing);
+    const Samples samples =
+        gpu::find_gpu(engine_) == nullptr ? time_on_host(timing) : time_on_gpu(timing);
+    timing.us = median_interval(samples.call);
+    if (!samples.products.empty()) timing.products_us = median_interval(samples.products);
+    return timing;
+  }
+
+ private:
+  static LayerModel limited(LayerModel model, std::int64_t limit) {
+    if (limit == 0 || limit >= model.expert_count) return model;
+    if (model.router_experts != 0) {
+      model.router_experts = model.router_experts * limit / model.expert_count;
+    }
+    model.expert_count = limit;
+    if (model.top_k > model.id_count()) {
+      throw Error(fmt::format("{} experts are fewer than top_k = {}", limit, model.top_k));
+    }
+    return model;
+  }
+
+  MoeExpert expert(std::int64_t index) const {
+    return contents_[static_cast<std::size_t>(index) % contents_.size()].view(model_);
+  }
+
+  template <class Value>
+  Buffer place(const std::vector<Value>& values) const {
+    const auto bytes = std::as_bytes(std::span(values));
+    Buffer buffer = engine_.allocate(bytes.size());
+    buffer.copy_in(bytes);
+    return buffer;
+  }
+
+  // bf16 values of about 1.
+  std::vector<std::uint8_t> random_x() const {
+    std::vector<std::uint8_t> bytes = random_bytes(2 * options_.tokens_max * model_.hidden, 77);
+    for (std::size_t i = 1; i < bytes.size(); i += 2) {
+      bytes[i] = static_cast<std::uint8_t>((bytes[i] & 0x80) | 0x3f);
+    }
+    return bytes;
+  }
+
+  void draw_sets(LayerTiming& timing) {
+    const std::int64_t tokens = timing.token_count;
+    IdSource source(model_, options_.skewed, options_.seed + static_cast<std::uint64_t>(tokens));
+    ids_host_.clear();
+    ids_.clear();
+    weights_.clear();
+    double bytes = 0;
+    while (set_count() < kSetsMin || (bytes < kColdBytes && set_count() < kSetsMax)) {
+      std::vector<std::int32_t> ids;
+      for (std::int64_t i = 0; i < tokens; ++i) source.append(ids);
+      bytes += count(ids, timing) * model_.expert_bytes();
+      ids_.push_back(place(ids));
+      ids_host_.push_back(std::move(ids));
+      weights_.push_back(place(weights_host()));
+    }
+    const double sets = set_count();
+    timing.experts_touched /= sets;
+    timing.rows /= sets;
+    timing.weight_bytes = timing.experts_touched * model_.expert_bytes();
+    timing.operations = 2 * timing.rows * model_.expert_bytes() / kNvfp4BytesPerElement;
+  }
+
+  // Adds up the experts and rows of a set; returns its experts.
+  double count(const std::vector<std::int32_t>& ids, LayerTiming& timing) const {
+    std::vector<bool> touched(static_cast<std::size_t>(model_.expert_count));
+    for (const std::int32_t id : ids) {
+      if (id >= model_.expert_count) continue;
+      touched[static_cast<std::size_t>(id)] = true;
+      timing.rows += 1;
+    }
+    const auto experts = static_cast<double>(std::count(touched.begin(), touched.end(), true));
+    timing.experts_touched += experts;
+    return experts;
+  }
+
+  std::vector<float> weights_host() const {
+    return std::vector<float>(ids_weights_count(), 1.0f / static_cast<float>(model_.top_k));
+  }
+  std::size_t ids_weights_count() const {
+    return static_cast<std::size_t>(options_.tokens_max * model_.top_k);
+  }
+
+  int set_count() const { return static_cast<int>(ids_host_.size()); }
+
+  MoeTokens tokens(std::size_t set, std::int64_t token_count) const {
+    return {.x = x_->data(),
+            .ids = static_cast<const std::int32_t*>(ids_[set].data()),
+            .weights = static_cast<const float*>(weights_[set].data()),
+            .out = out_->data(),
+            .token_count = token_count};
+  }
+
+  // The last token of the first set against the oracle.
+  void check(LayerTiming& timing) const {
+    const std::int64_t token = timing.token_count - 1;
+    layer_->enqueue(tokens(0, timing.token_count), nullptr);
+    engine_.synchronize();
+    std::vector<std::uint8_t> row(static_cast<std::size_t>(2 * model_.hidden));
+    const auto offset = static_cast<std::size_t>(token) * row.size();
+    out_->copy_out(std::as_writable_bytes(std::span(row)), offset);
+    std::vector<MoeExpert> experts;
+    for (std::int64_t i = 0; i < model_.expert_count; ++i) experts.push_back(expert(i));
+    const std::vector<float> weights = weights_host();
+    const MoeTokens alone{.x = x_host_.data() + offset,
+                          .ids = ids_host_[0].data() + token * model_.top_k,
+                          .weights = weights.data(),
+                          .out = row.data(),
+                          .token_count = 1};
+    timing.error_over_bound = moe::worst_ratio({{.experts = experts}, layer_->options()}, alone, 0);
+    if (timing.error_over_bound <= 1) return;
+    throw Error(fmt::format("{}: token {} of {} is {:.3g} times the bound away from the oracle",
+                            model_.name, token, timing.token_count, timing.error_over_bound));
+  }
+
+  Samples time_on_host(const LayerTiming& timing) const {
+    Samples samples;
+    const Steady::time_point start = Steady::now();
+    const auto sets = static_cast<std::size_t>(set_count());
+    for (std::size_t i = 0;
+         samples.call.size() < kSamplesMin || us_since(start) < 1e6 * options_.seconds; ++i) {
+      const MoeTokens whole = tokens(i % sets, timing.token_count);
+      const Steady::time_point before = Steady::now();
+      layer_->enqueue(whole, nullptr);
+      samples.call.push_back(us_since(before));
+      // The products of another set.
+      layer_->enqueue_gather(tokens((i + sets / 2) % sets, timing.token_count), nullptr);
+      const Steady::time_point gathered = Steady::now();
+      layer_->enqueue_products(timing.token_count, nullptr);
+      samples.products.push_back(us_since(gathered));
+    }
+    return samples;
+  }
+
+  Samples time_on_gpu(LayerTiming& timing) const {
+    const gpu::Stream stream(gpu::gpu_of(engine_).device);
+    void* handle = stream.handle();
+    const auto sets = static_cast<std::size_t>(set_count());
+    const auto queue_all = [&] {
+      for (std::size_t i = 0; i < sets; ++i) {
+        layer_->enqueue(tokens(i, timing.token_count), handle);
+      }
+    };
+    const gpu::Graph layers = gpu::Graph::capture(stream, queue_all);
+    const Steady::time_point before = Steady::now();
+    queue_all();
+    timing.host_us = us_since(before) / static_cast<double>(sets);
+    stream.synchronize();
+    Samples samples;
+    samples.call = replay(stream, layers, sets);
+    if (timing.weight_bytes < kColdBytes / 2) return samples;
+    layer_->enqueue_gather(tokens(0, timing.token_count), handle);
+    const gpu::Graph products = gpu::Graph::capture(stream, [&] {
+      for (int i = 0; i < kSetsMin; ++i) layer_->enqueue_products(timing.token_count, handle);
+    });
+    samples.products = replay(stream, products, kSetsMin);
+    return samples;
+  }
+
+  // Under load: replays follow each other, and the first ones are not looked at.
+  std::vector<double> replay(const gpu::Stream& stream, const gpu::Graph& graph,
+                             std::size_t calls) const {
+    const gpu::Device& device = gpu::gpu_of(engine_).device;
+    constexpr std::size_t kReplays = 8;
+    std::vector<gpu::Event> events;
+    for (std::size_t i = 0; i <= kReplays; ++i) events.emplace_back(device);
+    std::vector<double> samples;
+    const Steady::time_point start = Steady::now();
+    for (int round = 0; samples.size() < kSamplesMin || us_since(start) < 1e6 * options_.seconds;
+         ++round) {
+      events.front().record(stream);
+      for (std::size_t i = 1; i <= kReplays; ++i) {
+        graph.launch(stream);
+        events[i].record(stream);
+      }
+      stream.synchronize();
+      if (round == 0) continue;
+      for (std::size_t i = 1; i <= kReplays; ++i) {
+        samples.push_back(gpu::microseconds_between(events[i - 1], events[i]) /
+                          static_cast<double>(calls));
+      }
+    }
+    return samples;
+  }
+
+  const Engine& engine_;
+  const LayerTrialOptions options_;
+  const LayerModel model_;
+  std::vector<LayerTrialExpert> contents_;
+  std::unique_ptr<moe::DeviceLayer> layer_;
+  std::vector<std::uint8_t> x_host_;
+  std::unique_ptr<Buffer> x_;
+  std::unique_ptr<Buffer> out_;
+  std::vector<std::vector<std::int32_t>> ids_host_;  // by set
+  std::vector<Buffer> ids_;
+  std::vector<Buffer> weights_;
+};
+
+LayerTrial::LayerTrial(const Engine& engine, const LayerModel& model,
+                       const LayerTrialOptions& options)
+    : state_(std::make_unique<State>(engine, model, options)) {}
+LayerTrial::~LayerTrial() = default;
+
+const LayerModel& LayerTrial::model() const { return state_->model(); }
+std::size_t LayerTrial::weight_bytes() const { return state_->layer().weight_bytes(); }
+std::size_t LayerTrial::workspace_bytes() const { return state_->layer().workspace_bytes(); }
+LayerTiming LayerTrial::run(std::int64_t token_count) { return state_->run(token_count); }
+
+}  // namespace thresher::measure
