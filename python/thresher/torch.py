@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import os
 import threading
 import weakref
 from ctypes import byref, c_void_p
@@ -39,6 +40,16 @@ _run, _enqueue = _c.unchecked("thresher_run"), _c.unchecked("thresher_moe_enqueu
 
 _engines: dict[torch.device, Engine] = {}
 _engines_turn = threading.Lock()
+
+
+def _leave_engines_to_parent() -> None:
+    """In a child of fork(): the parent's engines are of no use, but must not be destroyed here either."""
+    _of_parent.append(dict(_engines))
+    _engines.clear()
+
+
+_of_parent: list[dict[torch.device, Engine]] = []
+os.register_at_fork(after_in_child=_leave_engines_to_parent)
 
 
 def engine(device: torch.device | str) -> Engine:
