@@ -131,7 +131,7 @@ STRUCTS = {
     "thresher_checkpoint_layer": CheckpointLayer,
 }
 
-_STATUS = c_int32
+_STATUS = "status"  # an int32_t, but not every int32_t is one
 _HANDLE = c_void_p
 _OUT = POINTER(c_void_p)
 
@@ -229,7 +229,7 @@ def _load() -> ctypes.CDLL:
         library = ctypes.CDLL(str(path))
         for name, (result, arguments) in FUNCTIONS.items():
             function = getattr(library, name)
-            function.restype, function.argtypes = result, arguments
+            function.restype, function.argtypes = (c_int32 if result is _STATUS else result), arguments
     except (OSError, AttributeError) as error:
         raise ImportError(f"{path} cannot be used: {error}") from None
     version = library.thresher_version().decode()
@@ -248,6 +248,17 @@ def _raise_if_failed(status: int, function: Any, arguments: Any) -> int:
 
 
 lib = _load()
+
+
+def unchecked(name: str) -> Any:
+    """A function whose status its caller looks at: ctypes' own check is a call of Python more."""
+    function = lib[name]
+    function.restype, function.argtypes = c_int32, FUNCTIONS[name][1]
+    return function
+
+
+def check(status: int) -> None:
+    _raise_if_failed(status, None, None)
 
 
 def text(value: bytes | None) -> str:

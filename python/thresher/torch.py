@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import os
 import threading
 import weakref
 from ctypes import byref, c_void_p
@@ -35,9 +36,20 @@ from .nvfp4 import _GIVEN, Matrix
 _ACTIVATIONS = {torch.bfloat16: "bf16", torch.float16: "fp16", torch.uint8: "nvfp4"}
 _OUTPUTS = {torch.bfloat16: "bf16", torch.float16: "fp16", torch.float32: "fp32"}
 _SMALLEST_BUCKET = 16
+_run, _enqueue = _c.unchecked("thresher_run"), _c.unchecked("thresher_moe_enqueue")
 
 _engines: dict[torch.device, Engine] = {}
 _engines_turn = threading.Lock()
+
+
+def _leave_engines_to_parent() -> None:
+    """In a child of fork(): the parent's engines are of no use, but must not be destroyed here either."""
+    _of_parent.append(dict(_engines))
+    _engines.clear()
+
+
+_of_parent: list[dict[torch.device, Engine]] = []
+os.register_at_fork(after_in_child=_leave_engines_to_parent)
 
 
 def engine(device: torch.device | str) -> Engine:
@@ -104,8 +116,7 @@ class GroupedWeights:
         if len(ops) != 1 or len(shapes) != 1:
             raise Error(f"groups differ: {sorted(ops)}, (n, k) {sorted(shapes)}")
         (self.op,), ((self.n, self.k),) = ops, shapes
-        self.device_index = -1 if self.device.index is None else self.device.index  # as Tensor.get_device() says
-        self.is_plain = len(self.weights) == 1 and activations is not torch.uint8
+        self.is_plain = len(self.weights) == 1 and activations is not torch.uint8 and self.device.type == "cpu"
         self.row_elements = self.k // 2 if activations is torch.uint8 else self.k
         factors = zip(*(_one_each(value, self.weights, what) for value, what in (
             (a_global_scale, "a_global_scale"), (alpha, "alpha"), (alpha_up, "alpha_up"))))
@@ -116,7 +127,7 @@ class GroupedWeights:
         self._ready: dict[Any, Any] = {}
         self._turn = threading.Lock()
         self.id = next(_ids)
-        _known[self.id] = self
+        _remember(_known, self)
 
     def _pack(self, matrices: Any) -> Weights:
         pair = matrices if isinstance(matrices, tuple) else (matrices,)
@@ -143,11 +154,18 @@ class GroupedWeights:
 
 
 _ids = itertools.count(1)
-_known: weakref.WeakValueDictionary[int, GroupedWeights] = weakref.WeakValueDictionary()
+# Weak references, in plain dicts: a WeakValueDictionary finds its values by code in Python.
+_known: dict[int, weakref.ref[GroupedWeights]] = {}
+
+
+def _remember(known: dict[int, Any], thing: Any) -> None:
+    number = thing.id
+    known[number] = weakref.ref(thing, lambda reference: known.pop(number, None))
 
 
 def _find(weights: int, op: str) -> GroupedWeights:
-    found = _known.get(weights)
+    reference = _known.get(weights)
+    found = None if reference is None else reference()
     if found is None:
         raise Error(f"there are no weights of id {weights}: they must live as long as calls name them")
     if found.op != op:
@@ -166,10 +184,6 @@ def _output_dtype(a: torch.Tensor, out_dtype: torch.dtype | None) -> torch.dtype
 def _check(grouped: GroupedWeights, a: torch.Tensor, counts: torch.Tensor | None,
            a_scales: torch.Tensor | None) -> None:
     """What the library cannot see behind an address."""
-    if (a.dtype is grouped.activations and a_scales is None and counts is None and grouped.is_plain
-            and a.dim() == 2 and a.size(1) == grouped.k and a.get_device() == grouped.device_index
-            and a.is_contiguous()):
-        return  # what most calls are, looked at in the shortest way
     if a.dtype is not grouped.activations:
         raise Error(f"a is of {a.dtype} but the weights were packed for {grouped.activations}")
     if a.dim() != 2 or a.shape[1] != grouped.row_elements:
@@ -217,9 +231,13 @@ _HOST_CALLS_KEPT = 256
 def _host_product(op: str, a: torch.Tensor, weights: int, counts: torch.Tensor | None = None,
                   a_scales: torch.Tensor | None = None, *, out_dtype: torch.dtype | None = None) -> torch.Tensor:
     grouped = _find(weights, op)
-    _check(grouped, a, counts, a_scales)
-    output = a.dtype if out_dtype is None and a_scales is None else _output_dtype(a, out_dtype)
-    rows = a.size(0)
+    shape, dtype = a.shape, a.dtype
+    # What most calls are is looked at in the shortest way.
+    if not (counts is None and a_scales is None and grouped.is_plain and dtype is grouped.activations
+            and len(shape) == 2 and shape[1] == grouped.k and a.is_contiguous()):
+        _check(grouped, a, counts, a_scales)
+    rows = shape[0]
+    output = dtype if out_dtype is None and a_scales is None else _output_dtype(a, out_dtype)
     key: Any
     if counts is None:
         key = (rows, output)
@@ -238,7 +256,8 @@ def _host_product(op: str, a: torch.Tensor, weights: int, counts: torch.Tensor |
     to.a, to.c = a.data_ptr(), out.data_ptr()
     if a_scales is not None:
         to.a_scales = a_scales.data_ptr()
-    lib.thresher_run(*call.arguments)
+    if status := _run(*call.arguments):
+        _c.check(status)
     if idle is None:
         idle = grouped._keep_ready(key)
     idle.append(call)
@@ -317,20 +336,23 @@ class Moe:
         if layer._engine is not engine(self.device):
             raise Error(f"the layer belongs to {layer._engine}, not to thresher.torch.engine({str(device)!r})")
         self.layer = layer
+        self.handle, self.hidden, self.top_k, self.tokens_max = (layer._handle, layer.hidden, layer.top_k,
+                                                                 layer.tokens_max)
         self.device_index = -1 if self.device.index is None else self.device.index  # as Tensor.get_device() says
         self.x_dtype, self.out_dtype = (_DTYPES[kind] for kind in (layer.x_type, layer.out_type))
         self.stream = torch.cuda.current_stream(self.device) if self.device.type == "cuda" else None
         self.id = next(_ids)
-        _layers[self.id] = self
+        _remember(_layers, self)
 
 
 _DTYPES = {word: dtype for dtype, word in _OUTPUTS.items()}
 _INT32_MAX = 2**31 - 1
-_layers: weakref.WeakValueDictionary[int, Moe] = weakref.WeakValueDictionary()
+_layers: dict[int, weakref.ref[Moe]] = {}
 
 
 def _find_layer(layer: int) -> Moe:
-    found = _layers.get(layer)
+    reference = _layers.get(layer)
+    found = None if reference is None else reference()
     if found is None:
         raise Error(f"there is no layer of id {layer}: it must live as long as calls name it")
     return found
@@ -366,8 +388,19 @@ def _of_slots(tensor: torch.Tensor, shape: tuple[int, int], dtype: torch.dtype, 
 def _moe(x: torch.Tensor, ids: torch.Tensor, weights: torch.Tensor, layer: int,
          shared_weights: torch.Tensor | None = None) -> torch.Tensor:
     moe = _find_layer(layer)
-    _check_tokens(moe, x)
     count = x.size(0)
+    if (shared_weights is None and x.dtype is moe.x_dtype and ids.dtype is torch.int32 and weights.dtype is torch.float32
+            and x.is_contiguous() and ids.is_contiguous() and weights.is_contiguous() and count <= moe.tokens_max
+            and x.shape == (count, moe.hidden) and ids.shape == weights.shape == (count, moe.top_k)
+            and x.get_device() == ids.get_device() == weights.get_device() == moe.device_index):
+        # What most calls are, looked at in the shortest way.
+        out = torch.empty_like(x) if moe.out_dtype is moe.x_dtype else torch.empty_like(x, dtype=moe.out_dtype)
+        tokens = _c.MoeTokens(x.data_ptr(), 0, ids.data_ptr(), weights.data_ptr(), None, out.data_ptr(), 0, count)
+        status = _enqueue(moe.handle, byref(tokens), None if moe.stream is None else _order(moe, moe.device))
+        if status:
+            _c.check(status)
+        return out
+    _check_tokens(moe, x)
     slots = (count, moe.layer.top_k)
     ids = _of_slots(ids, slots, torch.int32, x, "ids")
     weights = _of_slots(weights, slots, torch.float32, x, "weights")
@@ -477,6 +510,8 @@ def _register() -> torch.library.Library:
     library.impl("quantize", lambda x, global_scale=None: _device_quantize(x, global_scale), "CUDA")
     torch.library.register_fake("thresher::quantize",
                                 lambda x, global_scale=None: _fake_quantize(x, global_scale), lib=library)
+    for op in ("gemm", "dual", "moe", "quantize"):  # no gradients, and no microsecond spent on saying so
+        library.impl(op, torch.library.fallthrough_kernel, "Autograd")
     return library
 
 

@@ -61,9 +61,10 @@ def _tensors(matrix):
 def _matrix(module, weight, form, dequantized):
     matrix = thresher.quantize(weight.float().numpy())
     codes, scales = _tensors(matrix)
+    largest = 64 if module.endswith(("down_proj", "w2")) else 6  # of the inputs, as a calibration might have found it
     if form == "modelopt":
         stored = {"weight": codes, "weight_scale": scales, "weight_scale_2": torch.tensor(matrix.global_scale),
-                  "input_scale": torch.tensor(1 / 448)}
+                  "input_scale": torch.tensor(largest / 2688)}
         global_scale = np.float32(matrix.global_scale)
     else:
         inverse = np.float32(1) / np.float32(matrix.global_scale)

@@ -231,6 +231,15 @@ class BadInput(unittest.TestCase):
         emulator = thresher.Engine("emulator")
         self.refused("", emulator.gemm, self.a, self.weights)  # packed for the CPU
 
+    def test_what_an_engine_says_of_itself(self):
+        self.assertEqual((ENGINE.device, ENGINE.thread_count, thresher.Engine(threads=1).thread_count), ("cpu", 2, 1))
+        self.assertIn("2 threads", ENGINE.description)
+        plan = ENGINE.plan([(2, 8, 16)])
+        self.assertGreater(plan.workspace_bytes, 0)
+        self.assertEqual(plan.tokens_max, 2)
+        self.assertGreater(ENGINE.pack(thresher.quantize(random(8, 16))).nbytes, 8 * 16 // 2)
+        ENGINE.synchronize()
+
     def test_failures_leave_the_engine_usable(self):
         before = ENGINE.gemm(self.a, self.weights)
         for _ in range(3):

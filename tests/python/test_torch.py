@@ -5,6 +5,7 @@ THRESHER_INDUCTOR=1 compiles with torch's own compiler too, which takes a minute
 """
 import gc
 import os
+import signal
 import threading
 import types
 import unittest
@@ -202,6 +203,25 @@ class Operators(unittest.TestCase):
             tt.engine("meta")
         with self.assertRaisesRegex(thresher.Error, "is none of"):
             tt.GroupedWeights([weight(8, 16)], activations=torch.float32)
+
+    def test_a_fork_gets_engines_of_its_own(self):
+        grouped, a = tt.GroupedWeights([weight(64, 64)]), tokens(3, 64, torch.bfloat16, "cpu")
+        if tt.engine("cpu").thread_count < 2:
+            self.skipTest("an engine of one thread needs nothing")
+        expected = torch.ops.thresher.gemm(a, grouped.id)
+        child = os.fork()
+        if child == 0:
+            signal.alarm(30)
+            code = 1
+            try:
+                torch.ops.thresher.gemm(a, grouped.id)
+            except thresher.Error as error:
+                own = tt.GroupedWeights([grouped.weights[0].unpack()])
+                same = torch.equal(torch.ops.thresher.gemm(a, own.id), expected)
+                code = 0 if same and "before fork()" in str(error) else 2
+            finally:
+                os._exit(code)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
 
     def test_weights_go_with_their_last_reference(self):
         grouped = tt.GroupedWeights([weight(8, 16)])

@@ -154,6 +154,15 @@ class Models(unittest.TestCase):
                 self.assertEqual(logits.dtype, dtype)
                 self.assertLess(((logits.float().cpu() - twin).abs().max() / twin.abs().max()).item(), 0.06)
 
+    def test_w4a4(self):
+        """Rounding activations to NVFP4 too is another model, but not a very different one."""
+        tokens = torch.arange(3, 15)[None]
+        plain = self.load("mixtral-modelopt", dtype=torch.float32)(tokens).logits
+        with self.options(activations="nvfp4"):
+            rounded = self.load("mixtral-modelopt", dtype=torch.float32)(tokens).logits
+        self.assertGreater((rounded - plain).abs().max().item(), 1e-3)
+        self.assertGreater(torch.cosine_similarity(rounded.flatten(), plain.flatten(), dim=0).item(), 0.9)
+
     def test_long_inputs_are_computed_in_parts(self):
         tokens = torch.arange(3, 43)[None]
         whole = self.load("qwen3_moe-modelopt", dtype=torch.float32)(tokens).logits
