@@ -66,7 +66,7 @@ INSTANTIATE_TEST_SUITE_P(
                 2,
                 "did you mean 'stages'?"},
         Mistake{{"--frobnicate"}, 2, "--frobnicate"},
-        Mistake{{"bench"}, 2, "--suite is required; try 'thresher bench --help'"},
+        Mistake{{"bench"}, 2, "say what to time: --suite, or --layer"},
         Mistake{
             {"bench", "--suite", "seeds", "--frob"}, 2, "'--frob'; try 'thresher bench --help'"},
         Mistake{{"bench", "--suite", "nope"}, 2, "unknown suite 'nope'"},

@@ -154,7 +154,12 @@ TEST(Decide, AsksEveryProblemToBeSurelyNotMuchSlower) {
 TEST(Decide, DoesNotTrustHeatsThatAgreeBetterThanTheirBlocks) {
   MatchSamples samples = samples_of(std::vector<std::vector<double>>(5, {0.05}));
   EXPECT_EQ(decide(samples, {}, kFiveHeats).kind, VerdictKind::kAccepted);
-  for (HeatSamples& heat : samples.heats) heat.match = {block_of(0, -0.1), block_of(0, 0.2)};
+  // The champion's calls that vary: slow ones of the challenger would break a term of their own.
+  const auto block = [](double log_ratio) {
+    const double a_ns = 1000 * std::exp(log_ratio);
+    return Block{0, true, {a_ns, a_ns}, {1000, 1000}};
+  };
+  for (HeatSamples& heat : samples.heats) heat.match = {block(-0.1), block(0.2)};
   const Verdict verdict = decide(samples, {}, kFiveHeats);
   EXPECT_EQ(verdict.kind, VerdictKind::kUnclear);
   EXPECT_EQ(verdict.reason.rfind("p0: 1.051x, at least 0.", 0), 0U) << verdict.reason;
