@@ -107,55 +107,99 @@ struct RowTolerances {
   float flush = 0;
 };
 
-struct Right {
-  float value = 0;
-  float bound = 0;    // before rounding to the output
-  float typical = 0;  // likewise
+// Elements are compared in chunks, one plain loop after the other over arrays of floats: that is
+// what compilers make vectors of.
+constexpr std::size_t kChunk = 128;
+using Chunk = std::array<float, kChunk>;
+
+struct RightChunk {
+  Chunk value;
+  Chunk bound;    // before rounding to the output
+  Chunk typical;  // likewise
 };
 
-float largest(float value, float typical, const RowTolerances& tolerances) {
-  return tolerances.reach * typical + tolerances.relative * magnitude_of(value);
+struct ProductChunk {
+  Chunk value;
+  Chunk error;
+  Chunk typical;
+};
+
+void take_product(const RightProduct& product, std::size_t begin, std::size_t count, float typical,
+                  const RowTolerances& tolerances, ProductChunk& chunk) {
+  const float* values = product.values + begin;
+  const float* signs = product.signs + begin;
+  const float* norms = product.norms + begin;
+  const float reach = tolerances.reach;
+  const float relative = tolerances.relative;
+  for (std::size_t i = 0; i < count; ++i) {
+    const float value = values[i] * signs[i];
+    const float usual = typical * norms[i];
+    chunk.value[i] = value;
+    chunk.typical[i] = usual;
+    chunk.error[i] = reach * usual + relative * magnitude_of(value);
+  }
+}
+
+// What is right for a gemm is its product.
+void take_gemm(const ProductChunk& product, std::size_t count, float flush, RightChunk& right) {
+  for (std::size_t i = 0; i < count; ++i) {
+    right.value[i] = product.value[i];
+    right.bound[i] = product.error[i] + flush;
+    right.typical[i] = product.typical[i];
+  }
+}
+
+void take_dual(const ProductChunk& gate, const ProductChunk& up, std::size_t count, float flush,
+               RightChunk& right) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const float s = silu_of(gate.value[i]);
+    const float s_size = magnitude_of(s);
+    const float up_size = magnitude_of(up.value[i]);
+    const float s_moved = kSlopeMax * gate.error[i];
+    const float s_error = s_moved + kSiluError * (s_size + s_moved) +
+                          kSaturation * (magnitude_of(gate.value[i]) + gate.error[i]);
+    const float value = s * up.value[i];
+    const float own = kSiluError * magnitude_of(value);
+    right.value[i] = value;
+    right.bound[i] = s_size * up.error[i] + up_size * s_error + s_error * up.error[i] + own + flush;
+    right.typical[i] = s_size * up.typical[i] + up_size * kSlopeMax * gate.typical[i] + own;
+  }
 }
 
 template <Op op>
-Right right_at(const RightRow& row, const RowTolerances& tolerances, std::size_t j) {
-  const float gate = row.product.values[j] * row.product.signs[j];
-  const float gate_typical = tolerances.gate_typical * row.product.norms[j];
-  const float gate_error = largest(gate, gate_typical, tolerances);
-  if constexpr (op == Op::kGemm) return {gate, gate_error + tolerances.flush, gate_typical};
-
-  const float up = row.up.values[j] * row.up.signs[j];
-  const float up_typical = tolerances.up_typical * row.up.norms[j];
-  const float up_error = largest(up, up_typical, tolerances);
-  const float s = silu_of(gate);
-  const float s_size = magnitude_of(s);
-  const float up_size = magnitude_of(up);
-  const float s_error = kSlopeMax * gate_error + kSiluError * (s_size + kSlopeMax * gate_error) +
-                        kSaturation * (magnitude_of(gate) + gate_error);
-  const float value = s * up;
-  const float own = kSiluError * magnitude_of(value);
-  return {value,
-          s_size * up_error + up_size * s_error + s_error * up_error + own + tolerances.flush,
-          s_size * up_typical + up_size * kSlopeMax * gate_typical + own};
+void take_right(const RightRow& row, const RowTolerances& tolerances, std::size_t begin,
+                std::size_t count, RightChunk& right) {
+  ProductChunk gate;
+  take_product(row.product, begin, count, tolerances.gate_typical, tolerances, gate);
+  if constexpr (op == Op::kGemm) {
+    take_gemm(gate, count, tolerances.flush, right);
+  } else {
+    ProductChunk up;
+    take_product(row.up, begin, count, tolerances.up_typical, tolerances, up);
+    take_dual(gate, up, count, tolerances.flush, right);
+  }
 }
 
-struct Element {
-  float error_over_bound = 0;
-  float square = 0;
-  std::uint32_t magnitude_bits = 0;
+struct ErrorChunk {
+  Chunk over_bound;
+  Chunk square;  // over what is expected
+  std::array<std::int32_t, kChunk> magnitude_bits;
 };
 
-template <Op op, Output output>
-Element compare_at(const RightRow& row, const RowTolerances& tolerances,
-                   const typename OutputWords<output>::Bits* c, std::size_t j) {
+template <Output output>
+void compare_chunk(const typename OutputWords<output>::Bits* c, std::size_t count,
+                   const RightChunk& right, ErrorChunk& errors) {
   using Words = OutputWords<output>;
-  const std::uint32_t bits = c[j];
-  const Right right = right_at<op>(row, tolerances, j);
-  const float error = magnitude_of(Words::value(bits) - right.value);
-  const float half = half_ulp_of<output>(magnitude_of(right.value) + right.typical);
-  const float expected = half * half * (1.0f / 3) + right.typical * right.typical + kTiny;
-  return {error / (half + right.bound), error * error / expected,
-          bits & (Words::kInfinity | (Words::kInfinity - 1))};
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t bits = c[i];
+    const float error = magnitude_of(Words::value(bits) - right.value[i]);
+    const float half = half_ulp_of<output>(magnitude_of(right.value[i]) + right.typical[i]);
+    const float expected = half * half * (1.0f / 3) + right.typical[i] * right.typical[i] + kTiny;
+    errors.over_bound[i] = error / (half + right.bound[i]);
+    errors.square[i] = error * error / expected;
+    errors.magnitude_bits[i] =
+        static_cast<std::int32_t>(bits & (Words::kInfinity | (Words::kInfinity - 1)));
+  }
 }
 
 RowTolerances tolerances_of(const RightRow& row, Rigour rigour) {
@@ -175,49 +219,66 @@ RowTolerances tolerances_of(const RightRow& row, Rigour rigour) {
   return tolerances;
 }
 
+// Many maxima and sums side by side, which needs no order of float operations to be changed.
+struct RowLanes {
+  std::array<float, kRowLanes> worst = {};
+  std::array<float, kRowLanes> squares = {};
+  std::array<std::int32_t, kRowLanes> bits = {};
+
+  void add(const ErrorChunk& errors) {
+    for (std::size_t i = 0; i < kChunk; i += kRowLanes) {
+      for (std::size_t lane = 0; lane < kRowLanes; ++lane) {
+        const float over_bound = errors.over_bound[i + lane];
+        const std::int32_t magnitude = errors.magnitude_bits[i + lane];
+        worst[lane] = over_bound > worst[lane] ? over_bound : worst[lane];
+        squares[lane] += errors.square[i + lane];
+        bits[lane] = magnitude > bits[lane] ? magnitude : bits[lane];
+      }
+    }
+  }
+};
+
 template <Op op, Output output>
 RowFinding compare(const RightRow& row, const void* c, Rigour rigour) {
-  const auto* bits = static_cast<const typename OutputWords<output>::Bits*>(c);
+  using Words = OutputWords<output>;
+  const auto* elements = static_cast<const typename Words::Bits*>(c);
   const RowTolerances tolerances = tolerances_of(row, rigour);
   const auto n = static_cast<std::size_t>(row.n);
-  std::array<float, kRowLanes> worst{};
-  std::array<float, kRowLanes> squares{};
-  std::array<std::uint32_t, kRowLanes> largest_bits{};
-  double all_squares = 0;
-  const auto take = [&](std::size_t j, std::size_t lane) {
-    const Element element = compare_at<op, output>(row, tolerances, bits, j);
-    worst[lane] = element.error_over_bound > worst[lane] ? element.error_over_bound : worst[lane];
-    squares[lane] += element.square;
-    largest_bits[lane] =
-        element.magnitude_bits > largest_bits[lane] ? element.magnitude_bits : largest_bits[lane];
-  };
-  std::size_t j = 0;
-  for (; j + kRowLanes <= n; j += kRowLanes) {
-    for (std::size_t lane = 0; lane < kRowLanes; ++lane) take(j + lane, lane);
-    if (j % 1024 != 0) continue;
-    for (float& lane : squares) all_squares += std::exchange(lane, 0.0f);
+  RightChunk right;
+  ErrorChunk errors;
+  RowFinding found;
+  float worst = 0;
+  std::int32_t largest_bits = 0;
+  for (std::size_t begin = 0; begin < n; begin += kChunk) {
+    const std::size_t count = std::min(kChunk, n - begin);
+    if (count < kChunk) errors = {};  // what is left over counts as right
+    take_right<op>(row, tolerances, begin, count, right);
+    compare_chunk<output>(elements + begin, count, right, errors);
+    RowLanes lanes;
+    lanes.add(errors);
+    worst = std::max(worst, *std::max_element(lanes.worst.begin(), lanes.worst.end()));
+    largest_bits = std::max(largest_bits, *std::max_element(lanes.bits.begin(), lanes.bits.end()));
+    for (const float lane : lanes.squares) found.squares += lane;
   }
-  for (; j < n; ++j) take(j, j % kRowLanes);
-  for (const float lane : squares) all_squares += lane;
-  const bool finite =
-      *std::max_element(largest_bits.begin(), largest_bits.end()) < OutputWords<output>::kInfinity;
-  return {.max_error_over_bound = finite ? *std::max_element(worst.begin(), worst.end())
-                                         : std::numeric_limits<double>::infinity(),
-          .squares = all_squares};
+  const bool finite = largest_bits < static_cast<std::int32_t>(Words::kInfinity);
+  found.max_error_over_bound = finite ? worst : std::numeric_limits<double>::infinity();
+  return found;
 }
 
 template <Op op, Output output>
 bool is_suspect(const RightRow& row, const void* c, Rigour rigour, std::size_t j) {
   using Words = OutputWords<output>;
-  const auto* bits = static_cast<const typename Words::Bits*>(c);
-  const RowTolerances tolerances = tolerances_of(row, rigour);
-  const Element element = compare_at<op, output>(row, tolerances, bits, j);
-  if (element.magnitude_bits >= Words::kInfinity) return true;
-  if (rigour != Rigour::kBits) return !(element.error_over_bound <= 1);
-  if (element.error_over_bound < kTie) return false;
+  const auto* element = static_cast<const typename Words::Bits*>(c) + j;
+  RightChunk right;
+  ErrorChunk errors;
+  take_right<op>(row, tolerances_of(row, rigour), j, 1, right);
+  compare_chunk<output>(element, 1, right, errors);
+  if (errors.magnitude_bits[0] >= static_cast<std::int32_t>(Words::kInfinity)) return true;
+  if (rigour != Rigour::kBits) return !(errors.over_bound[0] <= 1);
+  if (errors.over_bound[0] < kTie) return false;
   // Exact, so that rounding it says which bits are right.
-  const double value = right_at<op>(row, tolerances, j).value;
-  return output_value(bits[j], output) != output_value(round_to_output(value, output), output);
+  const std::uint32_t bits = round_to_output(right.value[0], output);
+  return output_value(*element, output) != output_value(bits, output);
 }
 
 // Calls function<op, output> as the row says.

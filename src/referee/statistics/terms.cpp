@@ -22,8 +22,9 @@ constexpr double kRegressionShare = 0.1;
 // So is to convict of a spread that was the machine's, which real machines do to fewer than all
 // arms now and then: heats are not quite exchangeable there.
 constexpr double kSpreadShare = 0.1;
-// And to convict of a tail that a few stalls of the machine made.
-constexpr double kTailShare = 0.1;
+// And to convict of a tail that a few stalls of the machine made: who looks that way and is not
+// convicted is not accepted either.
+constexpr double kTailShare = 0.02;
 
 std::vector<double> exp_of(const std::vector<double>& values) {
   std::vector<double> results;
