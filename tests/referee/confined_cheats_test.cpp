@@ -4,6 +4,7 @@
 // is left then must do.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #include "quick_match.hpp"
 #include "referee/fault.hpp"
 #include "referee/sandbox/remove_tree.hpp"
+#include "referee/sandbox/scratch.hpp"
 
 namespace thresher {
 namespace {
@@ -73,6 +75,8 @@ const ConfinedCheat kConfinedCheats[] = {
 class OperatorsFiles {
  public:
   OperatorsFiles() {
+    // Their names are known to the cheats, and tests run side by side.
+    flock(lock_.get(), LOCK_EX);
     fs::create_directory(folder_);
     std::ofstream(folder_ / "ledger.db") << "secret";
     std::ofstream(file_) << "untouched";
@@ -92,6 +96,8 @@ class OperatorsFiles {
   const fs::path& folder() const { return folder_; }
 
  private:
+  const referee::UniqueFd lock_{
+      open(THRESHER_SOURCE_DIR "/tests/cheats/looks_around.c", O_RDONLY | O_CLOEXEC)};
   const fs::path file_ = "/tmp/thresher-operators-file";
   const fs::path folder_ = "/tmp/thresher-operators-folder";
 };

@@ -12,8 +12,9 @@ constexpr auto kStartTimeout = std::chrono::seconds(10);
 constexpr std::size_t kQuotedMax = 80;
 constexpr auto kQuitGrace = std::chrono::milliseconds(200);
 
-// Who answers and is still inside the kernel after this has left work behind.
-constexpr auto kSettleTime = std::chrono::seconds(2);
+// Who answers and is still inside the kernel after this has left work behind. On a crowded machine
+// one that is stopped waits for a core to stop on; nobody is timed meanwhile.
+constexpr auto kSettleTime = std::chrono::seconds(10);
 // A task is called stopped a moment before it leaves its core, and its time is booked when it does.
 constexpr auto kBooksTime = std::chrono::microseconds(20);
 // What may come into the books of one that is stopped: the interrupts that met it on its way off
