@@ -75,9 +75,9 @@ bool is_below(const fs::path& path, const fs::path& folder) {
   return end == folder.end();
 }
 
-class Reader {
+class SourceReader {
  public:
-  explicit Reader(fs::path folder) : folder_(std::move(folder)) {}
+  explicit SourceReader(fs::path folder) : folder_(std::move(folder)) {}
 
   SourceFile read(const fs::path& path) const {
     // What lies with the pitch its author has been given to read; a single file among it may still
@@ -179,7 +179,7 @@ std::vector<SourceFile> read_sources(const Contestant& contestant) {
   const fs::path canonical = fs::canonical(given, error);
   const fs::path folder = error ? given : canonical;
   const fs::path source = (folder / contestant.source).lexically_normal();
-  const Reader reader(folder);
+  const SourceReader reader(folder);
   std::vector<SourceFile> sources{reader.read(source)};
   for (std::size_t i = 0; i < sources.size() && is_text(source); ++i) {
     for (const std::string& name : included_names(sources[i].text)) {

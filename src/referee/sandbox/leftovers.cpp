@@ -99,8 +99,8 @@ std::string message_of(char what, Leftover kind, const std::string& name) {
 
 void obey(std::string_view message, List& list) {
   if (message.size() < 3) return;
-  std::pair entry(static_cast<Leftover>(message[1] - '0'), std::string(message.substr(2)));
-  if (message[0] == '+') list.all.insert(std::move(entry));
+  const std::pair entry(static_cast<Leftover>(message[1] - '0'), std::string(message.substr(2)));
+  if (message[0] == '+') list.all.insert(entry);
   if (message[0] == '-') list.all.erase(entry);
 }
 
