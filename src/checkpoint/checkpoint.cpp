@@ -58,6 +58,8 @@ MoeSource Checkpoint::source(const CheckpointLayer& layer, std::int64_t first, s
   return {.expert_count = routed,
           .shared_count = shared ? 1 : 0,
           .expert = [state = state_, layer, first, routed, current](std::int64_t index) {
+            // While this one is packed, the disk is at the next.
+            if (index + 1 < routed) checkpoint::prefetch_expert(*state, layer, first + index + 1);
             *current = index < routed ? checkpoint::load_expert(*state, layer, first + index)
                                       : checkpoint::load_shared_expert(*state, layer);
             return current->expert;

@@ -65,6 +65,12 @@ std::shared_ptr<const std::byte> File::bytes(std::uint64_t offset, std::uint64_t
   return {mapping_, mapping_.get() + offset};
 }
 
+// Only ever a hint: nothing follows from its failure.
+void File::prefetch(std::uint64_t offset, std::uint64_t count) const {
+  posix_fadvise(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(count),
+                POSIX_FADV_WILLNEED);
+}
+
 std::shared_ptr<const std::byte> File::read(std::uint64_t offset, std::uint64_t count) const {
   // new and not make_shared: nobody needs these bytes to be zero first.
   std::shared_ptr<std::byte> memory(new std::byte[std::max<std::uint64_t>(count, 1)],

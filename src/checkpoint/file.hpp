@@ -25,6 +25,9 @@ class File {
   // where it lies. Otherwise a copy; throws Error if the file has become shorter.
   std::shared_ptr<const std::byte> bytes(std::uint64_t offset, std::uint64_t count) const;
 
+  // Has the system begin to read this in large pieces; waits for nothing.
+  void prefetch(std::uint64_t offset, std::uint64_t count) const;
+
  private:
   void map();
   std::shared_ptr<const std::byte> read(std::uint64_t offset, std::uint64_t count) const;

@@ -444,6 +444,27 @@ CheckpointExpert load_expert(const State& state, const CheckpointLayer& layer, s
                       locate_expert(state, family, fmt::format("{}.{}", layer.prefix, index)));
 }
 
+void prefetch_expert(const State& state, const CheckpointLayer& layer, std::int64_t index) {
+  const Family* family = family_called(layer.family);
+  if (family == nullptr || index >= layer.expert_count) return;
+  const std::string prefix = fmt::format("{}.{}", layer.prefix, index);
+  for (const std::string_view projection : {family->gate, family->up, family->down}) {
+    for (const char* part : {".weight", ".weight_packed", ".weight_scale"}) {
+      const Tensor* tensor = state.find(joined(prefix, projection) + part);
+      if (tensor != nullptr) state.prefetch(*tensor, 0, tensor->byte_count);
+    }
+  }
+  // Of a stack, the expert's share.
+  for (const std::string& stack : {gate_up_name(layer.prefix), down_name(layer.prefix)}) {
+    for (const char* part : {"", "_weight_scale"}) {
+      const Tensor* tensor = state.find(stack + part);
+      if (tensor == nullptr || tensor->shape.empty() || tensor->shape[0] <= index) continue;
+      const std::uint64_t share = tensor->byte_count / static_cast<std::uint64_t>(tensor->shape[0]);
+      state.prefetch(*tensor, share * static_cast<std::uint64_t>(index), share);
+    }
+  }
+}
+
 CheckpointExpert load_shared_expert(const State& state, const CheckpointLayer& layer) {
   const Family& family = need_family(layer);
   if (layer.shared_prefix.empty()) {

@@ -17,6 +17,8 @@ class State;
 std::vector<CheckpointLayer> find_layers(const State& state);
 
 CheckpointExpert load_expert(const State& state, const CheckpointLayer& layer, std::int64_t index);
+// Has the system begin to read an expert that will be loaded soon. One that is not there is none.
+void prefetch_expert(const State& state, const CheckpointLayer& layer, std::int64_t index);
 CheckpointExpert load_shared_expert(const State& state, const CheckpointLayer& layer);
 
 // The modules of an expert, "model.layers.3.mlp.experts.7.gate_proj"; gate is empty without one.

@@ -248,14 +248,14 @@ class Work {
   }
 
   // Calls work with the values of a tensor, aligned to their type.
-  template <class Work_>
-  auto with_values(const Tensor& tensor, const Work_& work) const {
+  template <class Call>
+  auto with_values(const Tensor& tensor, const Call& work) const {
     if (tensor.dtype == "BF16") return with_typed<Bf16>(tensor, work);
     if (tensor.dtype == "F16") return with_typed<Fp16>(tensor, work);
     return with_typed<float>(tensor, work);
   }
-  template <typename Value, class Work_>
-  auto with_typed(const Tensor& tensor, const Work_& work) const {
+  template <typename Value, class Call>
+  auto with_typed(const Tensor& tensor, const Call& work) const {
     const std::shared_ptr<const std::byte> bytes = state_.bytes(tensor);
     const auto count = static_cast<std::size_t>(value_count(tensor));
     if (reinterpret_cast<std::uintptr_t>(bytes.get()) % alignof(Value) == 0) {

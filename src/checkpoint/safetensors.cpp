@@ -36,11 +36,8 @@ constexpr std::size_t kRankMax = 16;
 // tensors is read in a fraction of the time, and every key is seen, duplicates too.
 class HeaderReader {
  public:
-  using number_integer_t = nlohmann::json::number_integer_t;
-  using number_unsigned_t = nlohmann::json::number_unsigned_t;
-  using number_float_t = nlohmann::json::number_float_t;
-  using string_t = nlohmann::json::string_t;
-  using binary_t = nlohmann::json::binary_t;
+  using Parser = nlohmann::json;
+  using Text = Parser::string_t;
 
   HeaderReader(std::string_view file, std::uint64_t data_offset)
       : file_(file), data_offset_(data_offset) {}
@@ -73,14 +70,14 @@ class HeaderReader {
     return enter(Place::kFields);
   }
 
-  bool key(string_t& key) {
+  bool key(Text& key) {
     if (skip_depth_ > 0) return true;
     if (place_ == Place::kNames) return begin_entry(key);
     if (place_ == Place::kMetadata) return begin_metadata(key);
     return begin_field(key);
   }
 
-  bool string(string_t& text) {
+  bool string(Text& text) {
     if (skipping()) return skipped();
     if (place_ == Place::kMetadata) {
       header_.metadata[metadata_key_] = text;
@@ -93,7 +90,7 @@ class HeaderReader {
     return wrong("a text");
   }
 
-  bool number_unsigned(number_unsigned_t number) {
+  bool number_unsigned(Parser::number_unsigned_t number) {
     if (skipping()) return skipped();
     if (place_ == Place::kShape) return add_extent(number);
     if (place_ == Place::kOffsets) return add_offset(number);
@@ -102,12 +99,14 @@ class HeaderReader {
 
   bool null() { return skipping() ? skipped() : wrong("null"); }
   bool boolean(bool) { return skipping() ? skipped() : wrong("true or false"); }
-  bool number_integer(number_integer_t) { return skipping() ? skipped() : wrong("below zero"); }
+  bool number_integer(Parser::number_integer_t) {
+    return skipping() ? skipped() : wrong("below zero");
+  }
   // Also what does not fit in 64 bits.
-  bool number_float(number_float_t, const string_t& text) {
+  bool number_float(Parser::number_float_t, const Text& text) {
     return skipping() ? skipped() : wrong(fmt::format("{}, no whole number of 64 bits", text));
   }
-  bool binary(binary_t&) { return wrong("binary"); }
+  bool binary(Parser::binary_t&) { return wrong("binary"); }
 
   bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception&) {
     throw Error(fmt::format("{}: byte {}: the header is not JSON", file_,
@@ -165,7 +164,7 @@ class HeaderReader {
 
   std::string name() const { return printable(tensor_.name); }
 
-  bool begin_entry(const string_t& key) {
+  bool begin_entry(const Text& key) {
     is_metadata_ = key == "__metadata__";
     tensor_ = {};
     tensor_.name = key;
@@ -177,13 +176,13 @@ class HeaderReader {
     return true;
   }
 
-  bool begin_metadata(const string_t& key) {
+  bool begin_metadata(const Text& key) {
     metadata_key_ = key;
     if (!header_.metadata.contains(key)) return true;
     throw Error(fmt::format("{}: '{}' stands twice in __metadata__", file_, printable(key)));
   }
 
-  bool begin_field(const string_t& key) {
+  bool begin_field(const Text& key) {
     field_ = key == "dtype"          ? Field::kDtype
              : key == "shape"        ? Field::kShape
              : key == "data_offsets" ? Field::kOffsets

@@ -21,11 +21,8 @@ bool is_plain_name(std::string_view name) {
 // Reads {"metadata": ..., "weight_map": {name: file}}; whatever stands beside the map is read over.
 class IndexReader {
  public:
-  using number_integer_t = nlohmann::json::number_integer_t;
-  using number_unsigned_t = nlohmann::json::number_unsigned_t;
-  using number_float_t = nlohmann::json::number_float_t;
-  using string_t = nlohmann::json::string_t;
-  using binary_t = nlohmann::json::binary_t;
+  using Parser = nlohmann::json;
+  using Text = Parser::string_t;
 
   explicit IndexReader(std::string_view index) : index_(index) {}
 
@@ -52,7 +49,7 @@ class IndexReader {
     --depth_;
     return true;
   }
-  bool key(string_t& key) {
+  bool key(Text& key) {
     if (depth_ == 1) {
       in_map_ = key == "weight_map";
       if (in_map_ && std::exchange(has_map_, true)) {
@@ -63,7 +60,7 @@ class IndexReader {
     }
     return true;
   }
-  bool string(string_t& text) {
+  bool string(Text& text) {
     if (!in_map_ || depth_ != kMapDepth) return scalar();
     if (!is_plain_name(text)) {
       throw Error(
@@ -82,10 +79,10 @@ class IndexReader {
   }
   bool null() { return scalar(); }
   bool boolean(bool) { return scalar(); }
-  bool number_integer(number_integer_t) { return scalar(); }
-  bool number_unsigned(number_unsigned_t) { return scalar(); }
-  bool number_float(number_float_t, const string_t&) { return scalar(); }
-  bool binary(binary_t&) { return scalar(); }
+  bool number_integer(Parser::number_integer_t) { return scalar(); }
+  bool number_unsigned(Parser::number_unsigned_t) { return scalar(); }
+  bool number_float(Parser::number_float_t, const Text&) { return scalar(); }
+  bool binary(Parser::binary_t&) { return scalar(); }
   bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception&) {
     throw Error(fmt::format("{}: byte {}: is not JSON", index_, position > 0 ? position - 1 : 0));
   }

@@ -151,6 +151,10 @@ std::shared_ptr<const std::byte> State::bytes(const Tensor& tensor, std::uint64_
   return files_[tensor.file_index]->bytes(tensor.offset + first, count);
 }
 
+void State::prefetch(const Tensor& tensor, std::uint64_t first, std::uint64_t count) const {
+  files_[tensor.file_index]->prefetch(tensor.offset + first, count);
+}
+
 std::string State::place(const Tensor& tensor) const {
   return fmt::format("{}: tensor '{}' at byte {}", paths_[tensor.file_index].filename().string(),
                      printable(tensor.name), tensor.offset);

@@ -32,6 +32,7 @@ class State {
   // [first, first + count) of the tensor's bytes.
   std::shared_ptr<const std::byte> bytes(const Tensor& tensor, std::uint64_t first,
                                          std::uint64_t count) const;
+  void prefetch(const Tensor& tensor, std::uint64_t first, std::uint64_t count) const;
   // "model-00001.safetensors: tensor 'x' at byte 80": for messages.
   std::string place(const Tensor& tensor) const;
 

@@ -317,6 +317,20 @@ TEST(CApi, QuantizesAndDequantizes) {
   }
 }
 
+TEST(CApi, QuantizesToAGivenScale) {
+  std::vector<float> values(32);
+  for (int i = 0; i < 32; ++i) values[static_cast<std::size_t>(i)] = static_cast<float>(i);
+  Memory memory(1, 32);
+  memory.buffer.global_scale = 0.25f;
+  EXPECT_EQ(thresher_quantize(values.data(), THRESHER_GLOBAL_SCALE_GIVEN, &memory.buffer),
+            THRESHER_OK);
+  EXPECT_EQ(memory.buffer.global_scale, 0.25f);
+  memory.expect(quantize(values, 1, 32, {.given_global_scale = 0.25f}));
+  memory.buffer.global_scale = 0;
+  EXPECT_EQ(thresher_quantize(values.data(), THRESHER_GLOBAL_SCALE_GIVEN, &memory.buffer),
+            THRESHER_INVALID);
+}
+
 TEST(CApi, DestroyAcceptsNull) {
   thresher_engine_destroy(nullptr);
   thresher_weights_destroy(nullptr);
