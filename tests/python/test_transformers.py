@@ -73,6 +73,7 @@ class Models(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp())
         cls.addClassCleanup(shutil.rmtree, cls.folder)
+        torch.set_num_threads(1)  # models are tiny; threads that wait for each other are slow on a busy machine
         transformers.logging.set_verbosity_error()
         transformers.logging.disable_progress_bar()
         torch.set_grad_enabled(False)
