@@ -20,6 +20,13 @@ std::size_t aligned(std::size_t bytes) {
 
 std::int64_t div_ceil(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
+// The same of numbers below 2^31, and mostly of a <= b: every call asks it often.
+std::int64_t small_div_ceil(std::int64_t a, std::int64_t b) {
+  if (a <= b) return 1;
+  const auto divisor = static_cast<std::uint32_t>(b);
+  return (static_cast<std::uint32_t>(a) + divisor - 1) / divisor;
+}
+
 // How a variant cuts C: register tiles of some rows, tasks of some tiles by some panels.
 struct Cuts {
   Cuts(const Variant& variant, const Kernels& kernels)
@@ -70,11 +77,11 @@ GroupCut cut_group(const CpuPlan& plan, std::size_t index, std::int64_t rows) {
   GroupCut cut{.group_index = static_cast<std::int32_t>(index),
                .decode_panels = decodes_panels(plan, rows),
                .row_count = rows,
-               .tile_count = div_ceil(rows, plan.tile_rows)};
-  cut.tasks_per_panel_set = div_ceil(cut.tile_count, plan.tiles_per_task);
-  cut.task_count = cut.tasks_per_panel_set * div_ceil(panel_count(group.n), plan.panels_per_task);
-  const int tile_rows = static_cast<int>(div_ceil(rows, cut.tile_count));
-  cut.tile_bytes = aligned(plan.kernels->activation_bytes(tile_rows, group.superblock_count));
+               .tile_count = small_div_ceil(rows, plan.tile_rows)};
+  cut.tasks_per_panel_set = small_div_ceil(cut.tile_count, plan.tiles_per_task);
+  cut.task_count = cut.tasks_per_panel_set * group.panel_set_count;
+  const std::int64_t tile_rows = cut.tile_count == 1 ? rows : small_div_ceil(rows, cut.tile_count);
+  cut.tile_bytes = aligned(static_cast<std::size_t>(tile_rows) * group.activation_row_bytes);
   return cut;
 }
 
@@ -183,7 +190,11 @@ CpuPlan make_plan(const Problem& problem, const Variant& variant, int thread_cou
   plan.tokens_max = std::max(tokens_max, token_count(problem));
   std::vector<std::uint32_t> row_counts;
   for (const Group& group : problem.groups) {
-    plan.groups.push_back({.n = group.n, .superblock_count = superblock_count(group.k)});
+    plan.groups.push_back(
+        {.n = group.n,
+         .superblock_count = superblock_count(group.k),
+         .panel_set_count = div_ceil(panel_count(group.n), plan.panels_per_task),
+         .activation_row_bytes = plan.kernels->activation_bytes(1, superblock_count(group.k))});
     row_counts.push_back(static_cast<std::uint32_t>(group.m));
   }
   Arranger(plan).arrange();

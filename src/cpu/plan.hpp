@@ -62,6 +62,8 @@ struct Cut {
 struct GroupPlan {
   std::int64_t n = 0;
   std::int64_t superblock_count = 0;
+  std::int64_t panel_set_count = 0;      // that its panels are dealt out in, to tasks
+  std::size_t activation_row_bytes = 0;  // packed; those of a tile are as many times that
 };
 
 struct CpuPlan {

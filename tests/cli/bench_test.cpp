@@ -123,5 +123,45 @@ TEST_F(BenchTest, LeavesOutWhatCannotRunAndSaysSo) {
   EXPECT_NE(none.err.find("nothing was measured"), std::string::npos) << none.err;
 }
 
+TEST(BenchLayer, TimesALayerOfAShape) {
+  const Outcome outcome =
+      run_thresher({"bench", "--layer", "64x32x6x2", "--tokens", "1,5", "--seconds", "0.02",
+                    "--threads", "1", "--backend", "cpu", "--routing", "skewed", "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::vector<nlohmann::json> lines = json_lines(outcome.out);
+  ASSERT_EQ(lines.size(), 2u);
+  for (const nlohmann::json& line : lines) {
+    EXPECT_EQ(line["layer"], "64x32x6x2");
+    EXPECT_GT(line["median_us"], 0);
+    EXPECT_GT(line["products_us"], 0);
+    EXPECT_LE(line["max_error_over_bound"], 1);
+    EXPECT_EQ(line["rows"], 2 * line["tokens"].get<int>());
+    EXPECT_LE(line["experts_touched"], line["rows"]);
+  }
+  const Outcome table = run_thresher({"bench", "--layer", "64x32x6x2", "--tokens", "3", "--seconds",
+                                      "0.02", "--threads", "1", "--backend", "cpu", "--experts",
+                                      "4", "--activations", "nvfp4", "--batch-invariant"});
+  EXPECT_EQ(table.exit_code, 0);
+  EXPECT_NE(table.err.find("4 of 6 experts"), std::string::npos);
+  EXPECT_NE(table.out.find("products"), std::string::npos);
+}
+
+TEST(BenchLayer, SaysWhatItCannotTime) {
+  const auto err_of = [](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"bench", "--backend", "cpu"});
+    const Outcome outcome = run_thresher(arguments);
+    EXPECT_EQ(outcome.exit_code, 2);
+    return outcome.err;
+  };
+  EXPECT_NE(err_of({}).find("say what to time: --suite, or --layer"), std::string::npos);
+  EXPECT_NE(err_of({"--layer", "gpt"}).find("no layer is called 'gpt'"), std::string::npos);
+  EXPECT_NE(err_of({"--layer", "63x32x6x2"}).find("no layer is called"), std::string::npos);
+  EXPECT_NE(err_of({"--layer", "64x32x6x2", "--tokens", "1,x"}).find("'x' is no whole number"),
+            std::string::npos);
+  EXPECT_NE(err_of({"--layer", "64x32x6x2", "--threads", "1", "--threads", "2"})
+                .find("one number of --threads"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace thresher::cli

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "moe/ladder.hpp"
+
+#include <gtest/gtest.h>
+
+#include "thresher/engine.hpp"
+
+namespace thresher::moe {
+namespace {
+
+backend::LayerShape shape_of(std::int64_t experts, std::int64_t tokens_max) {
+  return {.hidden = 64,
+          .intermediate = 48,
+          .expert_count = experts,
+          .shared_count = 1,
+          .options = {.top_k = 4, .tokens_max = tokens_max}};
+}
+
+TEST(Ladder, RowsAsARouterDealsThemOut) {
+  const backend::LayerShape shape = shape_of(16, 64);
+  for (const std::int64_t tokens : {1, 3, 64}) {
+    const Problem typical = with_typical_rows(problems_of(shape).down, shape, tokens);
+    ASSERT_EQ(typical.groups.size(), 17u);
+    EXPECT_EQ(token_count(typical), tokens * 5);  // the shared expert has a row of every token
+    EXPECT_EQ(typical.groups.back().m, tokens);
+  }
+  // Four slots meet less than four experts, and so many tokens all of them.
+  EXPECT_EQ(with_typical_rows(problems_of(shape).down, shape, 1).groups[4].m, 0);
+  EXPECT_EQ(with_typical_rows(problems_of(shape).down, shape, 64).groups[15].m, 16);
+}
+
+TEST(Ladder, ProblemsFollowFromWhatStandsBetween) {
+  backend::LayerShape shape = shape_of(4, 8);
+  shape.options.activations = Activations::kFp16;
+  EXPECT_EQ(problems_of(shape).first.op, Op::kDual);
+  EXPECT_EQ(problems_of(shape).first.output, Output::kFp16);
+  shape.options.activations = Activations::kNvfp4;
+  shape.between = backend::Between::kQuantize;
+  EXPECT_EQ(problems_of(shape).first.output, Output::kFp32);
+  shape.between = backend::Between::kActivate;
+  EXPECT_EQ(problems_of(shape).first.op, Op::kGemm);
+  EXPECT_EQ(problems_of(shape).first.groups[0], (Group{.m = 0, .n = 48, .k = 64}));
+  EXPECT_EQ(problems_of(shape).down.groups[4], (Group{.m = 0, .n = 64, .k = 48}));
+}
+
+TEST(Ladder, HasARungForEveryChoiceAndOneForInvariance) {
+  const Engine emulator({.device = "emulator"});
+  backend::LayerShape shape = shape_of(4, 500);
+  const std::vector<Rung> rungs = ladder_of(shape, emulator.state());
+  ASSERT_EQ(rungs.size(), 2u);  // tiles for few tokens, and for many
+  EXPECT_LT(rungs[0].tokens_max, 500);
+  EXPECT_EQ(rungs[1].tokens_max, 500);
+  EXPECT_NE(rungs[0].first, rungs[1].first);
+  shape.options.batch_invariant = true;
+  ASSERT_EQ(ladder_of(shape, emulator.state()).size(), 1u);
+}
+
+}  // namespace
+}  // namespace thresher::moe
