@@ -6,6 +6,7 @@
 // layers.
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <cstring>
 #include <vector>
 
@@ -24,6 +25,7 @@ int broken_count = 0;
 
 void report(bool kept, const std::string& what) {
   fmt::print("{} {}\n", kept ? "ok   " : "WRONG", what);
+  std::fflush(stdout);  // compiling takes a while between two lines
   broken_count += kept ? 0 : 1;
 }
 

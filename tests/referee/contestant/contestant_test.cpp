@@ -191,20 +191,24 @@ TEST(ContestantSources, AreAllThatACompilerReads) {
 
 TEST(ContestantBuild, BlamesNobodyForAFullDisk) {
   const ScratchFolder folder(FolderOwner::kReferee);
-  const ScratchFolder small(FolderOwner::kReferee);
-  if (mount("none", small.path().c_str(), "tmpfs", 0, "size=128k") != 0) {
+  // Below a scratch folder, not over it: whoever starts meanwhile would take it for an orphan's.
+  const ScratchFolder place(FolderOwner::kReferee);
+  const std::filesystem::path small = place.path() / "small";
+  std::filesystem::create_directory(small);
+  if (mount("none", small.c_str(), "tmpfs", 0, "size=128k") != 0) {
     GTEST_SKIP() << "only root has a disk to fill";
   }
   write(folder.path() / "k.c",
         "char filling[1 << 20] = {1};\n#include \"thresher/contestant.h\"\n");
   std::string said;
   try {
-    referee::build(source_in(folder, "k.c"),
-                   {.program = THRESHER_BINARY_DIR "/thresher", .folder = small.path()});
+    const referee::BuildResult built = referee::build(
+        source_in(folder, "k.c"), {.program = THRESHER_BINARY_DIR "/thresher", .folder = small});
+    said = built.fault ? "a fault: " + built.fault->reason : "no fault";
   } catch (const Error& error) {
     said = error.what();
   }
-  umount2(small.path().c_str(), MNT_DETACH);
+  umount2(small.c_str(), MNT_DETACH);
   EXPECT_NE(said.find("KiB left, too little to referee with; make room, or set TMPDIR"),
             std::string::npos)
       << said;
