@@ -155,7 +155,7 @@ class Gather {
     const u8* x = args_.x + token * args_.x_row_bytes;
     const u32 count = args_.hidden;
     const auto target = ActivationTarget<kConfig.activations>::of_row(
-        args_.a, args_.a_scales, row, count, args_.input_scales + group_);
+        args_.a, args_.a_scales, row, count, args_.input_scales, group_);
     for (u32 i = static_cast<u32>(hw::lane_index()) * kLayerChunk; i < count;
          i += hw::kWarpThreads * kLayerChunk) {
       LayerValues values =
@@ -207,7 +207,7 @@ THRESHER_DEVICE void activate_values(const LayerArgs& args) {
       }
     }
     const auto target = ActivationTarget<kConfig.activations>::of_row(
-        args.h, args.h_scales, row, args.intermediate, args.down_input_scales + group);
+        args.h, args.h_scales, row, args.intermediate, args.down_input_scales, group);
     target.store(values, first);
   }
 }

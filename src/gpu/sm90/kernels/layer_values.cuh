@@ -100,12 +100,12 @@ struct ActivationTarget {
   u8* scales;
   float global_scale;
 
-  // Row `row` of rows of `count` values.
+  // Row `row` of rows of `count` values. Global scales are one per group, and NVFP4's alone.
   static THRESHER_DEVICE ActivationTarget of_row(u8* values, u8* scales, u64 row, u32 count,
-                                                 const float* global_scale) {
+                                                 const float* global_scales, u32 group) {
     if constexpr (kActivations == ActivationType::kNvfp4) {
       return {values + row * (count / 2), scales + row * (count / kLayerChunk),
-              hw::load_global(global_scale)};
+              hw::load_global(global_scales + group)};
     }
     return {values + row * count * 2, nullptr, 1.0f};
   }
