@@ -20,7 +20,7 @@ int whole_between(double value, int low, int high) {
   return static_cast<int>(std::clamp(std::ceil(value), double(low), double(high)));
 }
 
-void turn_rows(Nvfp4Matrix& matrix, Random& random) {
+void turn_matrix(Nvfp4Matrix& matrix, Random& random) {
   const auto row_bytes = static_cast<std::size_t>(matrix.k_elements / 2);
   for (std::size_t begin = 0; begin < matrix.codes.size(); begin += row_bytes) {
     if (random.below(2) == 0) continue;
@@ -43,8 +43,8 @@ Rotation rotation_for(const Problem& problem, double floor_ns, std::size_t l2_by
 
 void turn_rows(const Problem& problem, Inputs& inputs, Random& random) {
   for (GroupInputs& group : inputs.groups) {
-    turn_rows(group.b, random);
-    if (problem.op == Op::kDual) turn_rows(group.b_up, random);
+    turn_matrix(group.b, random);
+    if (problem.op == Op::kDual) turn_matrix(group.b_up, random);
   }
 }
 
