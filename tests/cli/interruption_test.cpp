@@ -84,7 +84,8 @@ class Interrupted : public ::testing::Test {
     std::error_code error;
     for (const fs::directory_entry& process : fs::directory_iterator("/proc", error)) {
       std::ifstream file(process.path() / "cmdline");
-      const std::string line{std::istreambuf_iterator<char>(file), {}};
+      std::string line;  // its words end in zeros; a process may be gone before it is read
+      std::getline(file, line);
       if (line.find(script_) != std::string::npos) return false;
     }
     return fs::is_empty(folder_.path("tmp"));
@@ -164,7 +165,8 @@ class Killed : public Interrupted {
     std::error_code error;
     for (const fs::directory_entry& process : fs::directory_iterator("/proc", error)) {
       std::ifstream file(process.path() / "cmdline");
-      const std::string line{std::istreambuf_iterator<char>(file), {}};
+      std::string line;  // its words end in zeros; a process may be gone before it is read
+      std::getline(file, line);
       if (line.find(folder_.path("tmp")) != std::string::npos)
         text += process.path().string() + " ";
     }
