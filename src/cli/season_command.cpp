@@ -11,8 +11,8 @@
 
 #include "cli/backend_option.hpp"
 #include "cli/command_line.hpp"
-#include "cli/contestant_threads.hpp"
 #include "cli/commands.hpp"
+#include "cli/contestant_threads.hpp"
 #include "cli/interruption.hpp"
 #include "cli/ledger_path.hpp"
 #include "cli/machine.hpp"
