@@ -8,10 +8,11 @@
 
 namespace thresher::checkpoint {
 
+constexpr bool is_control(char c) { return (c >= 0 && c < ' ') || c == '\x7f'; }
+
 inline std::string printable(std::string_view text) {
   constexpr std::size_t kBytesMax = 300;
   std::string shown(text.substr(0, kBytesMax));
-  const auto is_control = [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; };
   std::replace_if(shown.begin(), shown.end(), is_control, '?');
   if (text.size() > kBytesMax) shown += "...";
   return shown;

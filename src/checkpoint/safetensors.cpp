@@ -173,6 +173,10 @@ class HeaderReader {
     if (is_metadata_ && std::exchange(has_metadata_, true)) {
       throw Error(fmt::format("{}: __metadata__ stands twice in the header", file_));
     }
+    // Names stand in messages and tables, here and with whoever calls.
+    if (std::any_of(key.begin(), key.end(), is_control)) {
+      throw Error(fmt::format("{}: tensor '{}' has a control character in its name", file_, name()));
+    }
     return true;
   }
 

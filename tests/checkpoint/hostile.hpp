@@ -47,6 +47,8 @@ inline std::vector<Hostile> hostile_files() {
       {"invalid_utf8", with_length("{\"\xff\":1}"), "not JSON"},
       {"deep", with_length("{\"t\":" + deep), "tensor 't' is a list"},
       {"deep_in_unknown", with_length("{\"t\":{\"x\":" + deep), "not JSON"},
+      {"control_character", with_length(R"({"\u0000t":{)" + good + "}}") + "1234",
+       "tensor '?t' has a control character in its name"},
       {"tensor_is_a_number", with_length("{\"t\":4}"), "tensor 't' is a number"},
       {"tensor_is_null", with_length("{\"t\":null}"), "tensor 't' is null"},
       {"no_fields", tensor(""), "needs dtype, shape and two data_offsets"},
