@@ -121,11 +121,7 @@ class TuneRun {
         problems_(problems_of(arguments)),
         options_(options_from(arguments)),
         engine_(options_) {
-    const backend::Device& device = engine_.state();
-    file_.fingerprint = {.backend = std::string(device.row().name),
-                         .device = device.row().device_name(),
-                         .thread_count = device.machine().thread_count,
-                         .version = THRESHER_VERSION};
+    file_.fingerprint = fingerprint_of(engine_.state());
   }
 
   std::vector<TunedProblem> run() {

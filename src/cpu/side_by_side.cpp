@@ -2,35 +2,29 @@
 #include "cpu/side_by_side.hpp"
 
 #include <algorithm>
-#include <atomic>
+#include <cstdint>
 #include <exception>
 #include <mutex>
-#include <thread>
-#include <vector>
 
 #include "cpu/features.hpp"
+#include "parallel.hpp"
 
 namespace thresher::cpu {
 
 void side_by_side(std::size_t count, std::size_t thread_count,
                   const std::function<void(std::size_t)>& work) {
-  std::atomic<std::size_t> next = 0;
   std::mutex mutex;
   std::exception_ptr failure;
-  const auto take_pieces = [&] {
-    for (std::size_t i = next++; i < count; i = next++) {
-      try {
-        work(i);
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        failure = std::current_exception();
-      }
+  const auto work_or_note = [&](std::int64_t i) {
+    try {
+      work(static_cast<std::size_t>(i));
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      failure = std::current_exception();
     }
   };
-  std::vector<std::jthread> others;
-  for (std::size_t i = 1; i < std::min(count, thread_count); ++i) others.emplace_back(take_pieces);
-  take_pieces();
-  others.clear();
+  for_each_in_parallel(static_cast<std::int64_t>(count),
+                       std::max(1, static_cast<int>(thread_count)), work_or_note);
   if (failure) std::rethrow_exception(failure);
 }
 

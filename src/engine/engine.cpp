@@ -10,7 +10,6 @@
 #include "engine/backends.hpp"
 #include "engine/operands.hpp"
 #include "engine/plan_file.hpp"
-#include "thresher/thresher.h"
 
 namespace thresher {
 namespace {
@@ -148,18 +147,14 @@ Engine::~Engine() = default;
 
 void Engine::use_plan_file(const std::filesystem::path& path) {
   auto file = std::make_shared<const PlanFile>(read_plan_file(path));
-  const Backend& row = state_->row();
-  const PlanFingerprint here{.backend = std::string(row.name),
-                             .device = row.device_name(),
-                             .thread_count = state_->machine().thread_count,
-                             .version = thresher_version()};
-  if (const std::string why = why_foreign(file->fingerprint, here); !why.empty()) {
+  const std::string why = why_foreign(file->fingerprint, fingerprint_of(*state_));
+  if (!why.empty()) {
     plan_note_ = fmt::format("{} is not used: {}", path.string(), why);
     return;
   }
   for (std::size_t i = 0; i < file->entries.size(); ++i) {
     try {
-      row.turned(file->entries[i].variant, {});
+      state_->row().turned(file->entries[i].variant, {});
     } catch (const Error& error) {
       throw Error(fmt::format("{}: entry {}: {}", path.string(), i, error.what()));
     }

@@ -11,7 +11,9 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "backend/backend.hpp"
 #include "thresher/error.hpp"
+#include "thresher/thresher.h"
 
 namespace thresher {
 namespace {
@@ -97,18 +99,28 @@ Json to_json_entry(const PlanEntry& entry) {
           {"reason", entry.reason}};
 }
 
-void write_all(int fd, std::string_view text, const std::filesystem::path& path) {
+[[noreturn]] void refuse_to_write(const std::filesystem::path& path) {
+  throw Error(
+      fmt::format("cannot write {}: {}", path.string(), std::generic_category().message(errno)));
+}
+
+bool write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = ::write(fd, text.data(), text.size());
-    if (count < 0) {
-      throw Error(fmt::format("cannot write {}: {}", path.string(),
-                              std::generic_category().message(errno)));
-    }
+    if (count < 0) return false;
     text.remove_prefix(static_cast<std::size_t>(count));
   }
+  return true;
 }
 
 }  // namespace
+
+PlanFingerprint fingerprint_of(const backend::Device& device) {
+  return {.backend = std::string(device.row().name),
+          .device = device.row().device_name(),
+          .thread_count = device.machine().thread_count,
+          .version = thresher_version()};
+}
 
 std::optional<PlanClass> plan_class(const Problem& problem) {
   if (problem.groups.empty()) return std::nullopt;
@@ -132,7 +144,7 @@ PlanFile plan_file_from_json(std::string_view text) {
   PlanFile file;
   file.fingerprint = {.backend = machine.text("backend"),
                       .device = machine.text("device"),
-                      .thread_count = static_cast<int>(machine.count("threads") & 0xffff),
+                      .thread_count = machine.count("threads"),
                       .version = machine.text("version")};
   const Json& entries = field.at("entries");
   if (!entries.is_array()) throw Error("'entries' is not a list");
@@ -180,19 +192,14 @@ void write_plan_file(const std::filesystem::path& path, const PlanFile& file) {
   std::filesystem::path scratch = path;
   scratch += fmt::format(".{}", getpid());
   const int fd = ::open(scratch.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) {
-    throw Error(
-        fmt::format("cannot write {}: {}", path.string(), std::generic_category().message(errno)));
-  }
-  try {
-    write_all(fd, to_json(file), path);
-    ::fsync(fd);
-    ::close(fd);
-    std::filesystem::rename(scratch, path);
-  } catch (const std::exception& fault) {
-    unlink(scratch.c_str());
-    throw Error(fault.what());
-  }
+  if (fd < 0) refuse_to_write(path);
+  const bool written = write_all(fd, to_json(file)) && ::fsync(fd) == 0;
+  const bool closed = ::close(fd) == 0;
+  if (written && closed && std::rename(scratch.c_str(), path.c_str()) == 0) return;
+  const int error = errno;
+  ::unlink(scratch.c_str());
+  errno = error;
+  refuse_to_write(path);
 }
 
 const PlanEntry* find_entry(const PlanFile& file, const Problem& problem, std::int64_t tokens) {

@@ -11,19 +11,22 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/device.hpp"
 #include "thresher/problem.hpp"
 
 namespace thresher {
 
 // Where it was measured. A file from elsewhere is not used.
 struct PlanFingerprint {
-  std::string backend;   // "cpu", "gpu"
-  std::string device;    // "AMD EPYC 7763", "NVIDIA H200"
-  int thread_count = 0;  // of a CPU; 0 on a GPU
-  std::string version;   // of the program: another may have other variants
+  std::string backend;            // "cpu", "gpu"
+  std::string device;             // "AMD EPYC 7763", "NVIDIA H200"
+  std::int64_t thread_count = 0;  // of a CPU; 0 on a GPU
+  std::string version;            // of the program: another may have other variants
 
   bool operator==(const PlanFingerprint&) const = default;
 };
+
+PlanFingerprint fingerprint_of(const backend::Device& device);
 
 // Problems that are alike: equal groups but for their tokens.
 struct PlanClass {

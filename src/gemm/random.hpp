@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace thresher {
 
@@ -47,5 +48,11 @@ class Random {
   std::array<std::uint64_t, kWordCount> words_ = {};
   std::size_t used_ = kWordCount;
 };
+
+// Every order is as likely as any other.
+template <typename Items>
+void shuffle(Items& items, Random& random) {
+  for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[random.below(i)]);
+}
 
 }  // namespace thresher

@@ -109,7 +109,7 @@ class Series {
   std::vector<std::size_t> draw_order() {
     std::vector<std::size_t> order(entrants_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random_.below(i)]);
+    shuffle(order, random_);
     return order;
   }
 

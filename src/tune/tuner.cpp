@@ -92,7 +92,7 @@ class Race {
 
  private:
   void play_round(std::vector<std::size_t> order, Random& random, bool counts) {
-    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+    shuffle(order, random);
     clock_->queue(order);
     const std::vector<double> us = clock_->collect_us();
     if (!counts) return;

@@ -127,7 +127,7 @@ std::vector<std::int64_t> GpuStage::draw_places(const Problem& problem, int call
     const auto jitter = static_cast<std::int64_t>(random.below(kPlaceJitterCount));
     places.push_back(sizes_.weights + index * room + jitter * kAlignmentBytes);
   }
-  for (std::size_t i = places.size(); i > 1; --i) std::swap(places[i - 1], places[random.below(i)]);
+  shuffle(places, random);
   return places;
 }
 

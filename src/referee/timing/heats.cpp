@@ -30,11 +30,6 @@ constexpr double kLoudSpread = 0.03;
 // What spoils a short call, such as a kernel slow to wake a process, lasts longer than the call.
 constexpr int kRepeatsWanted = 3;
 
-template <typename Items>
-void shuffle(Items& items, Random& random) {
-  for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[random.below(i)]);
-}
-
 // Of one value around the mean of its list.
 double pooled_sd(const std::vector<std::vector<double>>& lists) {
   double variance = 0;
