@@ -121,6 +121,7 @@ class HeatPlay {
     for (int row = 0; row < row_count; ++row) {
       sampler_->begin_row();
       for (int problem = 0; problem < problem_count_; ++problem) {
+        sampler_->draw(problem);
         for (const Role role : {Role::kChallenger, Role::kCopy, Role::kChampion}) {
           const double ns = sample(role, problem, 0);
           if (heat_.fault) return;
@@ -178,6 +179,7 @@ class HeatPlay {
     block.problem_index = planned.problem_index;
     block.first_arm_a = planned.first_arm_a;
     const bool a_first = planned.first_arm_a == (half == 0);
+    sampler_->draw(planned.problem_index);
     for (const bool is_a : {a_first, !a_first}) {
       (is_a ? block.a_ns[half] : block.b_ns[half]) =
           is_a ? sample_champion(planned) : sample_opponent(planned);

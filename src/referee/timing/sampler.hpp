@@ -70,6 +70,9 @@ class Sampler {
   virtual double begin_row() = 0;
   // How many times as many blocks a pilot may ask for: 1 where a sample is long by itself.
   virtual int repeats_max() const = 0;
+  // Values that nobody has seen, for the samples of this problem that follow: one of each arm at
+  // most. Arms that are compared have the same, and what is right is then found out once for all.
+  virtual void draw(int problem_index) = 0;
   virtual TimedSample sample(Role role, int problem_index, double slowed_share) = 0;
   virtual bool weights_intact() const = 0;
 };

@@ -2,6 +2,8 @@
 // Samples on the CPU: single calls, with cold or warm caches.
 #include <algorithm>
 #include <chrono>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "referee/stage/eviction.hpp"
@@ -56,6 +58,7 @@ class CpuSampler final : public Sampler {
       signs_.push_back(drawn.witnesses[i].row_signs(drawn.inputs[i]));
       staged_.push_back(stage_.put(problem, std::move(drawn.inputs[i])));
     }
+    draws_.resize(staged_.size());
     for (const Role role : kRoles) {
       arms_.push_back(make_cpu_arm(side_of(contest, role).job, stage_, contest.suite.problems,
                                    contest.arm, random_.next()));
@@ -63,8 +66,10 @@ class CpuSampler final : public Sampler {
   }
 
   ~CpuSampler() override {
-    for (std::size_t i = 0; i < staged_.size(); ++i)
+    for (std::size_t i = 0; i < staged_.size(); ++i) {
+      restore_natural(i);
       drawn_.inputs[i] = std::move(staged_[i].inputs);
+    }
   }
 
   Arm& arm(Role role) override { return *arms_[static_cast<std::size_t>(role)]; }
@@ -86,37 +91,41 @@ class CpuSampler final : public Sampler {
 
   int repeats_max() const override { return kRepeatsMax; }
 
-  // With values nobody has seen. Where caches are to be warm, an untimed call of the same problem
-  // comes right before; what it made of its outputs is looked at when both are done.
+  void draw(int problem_index) override {
+    const auto index = static_cast<std::size_t>(problem_index);
+    StagedProblem& staged = staged_[index];
+    Draw& draw = draws_[index];
+    restore_natural(index);
+    if (!contest_.cold) {
+      redraw_activations(staged.problem, staged.inputs, random_);
+      draw.warming = activations_of(staged.inputs);
+    }
+    redraw_activations(staged.problem, staged.inputs, random_);
+    if (toss_exact(staged.problem, random_)) {
+      draw.natural = activations_of(staged.inputs);
+      draw_exact_activations(staged.problem, staged.inputs, random_);
+    }
+    if (contest_.cold) drawn_.witnesses[index].testify(staged.inputs, signs_[index]);
+  }
+
+  // Where caches are to be warm, an untimed call of the same problem comes right before, with
+  // values of its own; what it made of its outputs is looked at when both are done.
   TimedSample sample(Role role, int problem_index, double slowed_share) override {
     const auto index = static_cast<std::size_t>(problem_index);
     StagedProblem& staged = staged_[index];
     CallResult warming;
-    Inputs warming_activations;
     if (!contest_.cold) {
-      redraw_activations(staged.problem, staged.inputs, random_);
-      warming_activations = activations_of(staged.inputs);
+      swap_activations(draws_[index].warming, staged.inputs);
       warming = arm(role).call(staged, {});
+      swap_activations(draws_[index].warming, staged.inputs);
       if (warming.fault) return {.fault = std::move(warming.fault)};
-    }
-    redraw_activations(staged.problem, staged.inputs, random_);
-    InputFamily family = InputFamily::kNatural;
-    Inputs natural;
-    if (toss_exact(staged.problem, random_)) {
-      family = InputFamily::kExact;
-      natural = activations_of(staged.inputs);
-      draw_exact_activations(staged.problem, staged.inputs, random_);
     }
     CallResult result = arm(role).call(staged, {.slowed_share = slowed_share,
                                                 .flushed = contest_.cold,
                                                 .weights_flushed = weights_shared_});
     if (!result.fault) result.fault = check_light(contest_, role, staged.problem, result.ns);
-    if (!result.fault) result.fault = find_wrong_call(index, result.outputs, family);
-    if (family == InputFamily::kExact) put_activations(std::move(natural), staged.inputs);
-    if (!result.fault && !contest_.cold) {
-      put_activations(std::move(warming_activations), staged.inputs);
-      result.fault = find_wrong_call(index, warming.outputs, InputFamily::kNatural);
-    }
+    if (!result.fault) result.fault = find_wrong_call(index, result.outputs);
+    if (!result.fault && !contest_.cold) result.fault = find_wrong_warming(index, warming.outputs);
     return {.fault = std::move(result.fault), .ns = result.ns};
   }
 
@@ -126,12 +135,42 @@ class CpuSampler final : public Sampler {
   }
 
  private:
-  std::optional<Fault> find_wrong_call(std::size_t index, const std::vector<OutputView>& outputs,
-                                       InputFamily family) {
+  // The values of the calls to come; `StagedProblem::inputs` has those of the timed one.
+  struct Draw {
+    std::optional<Inputs> natural;  // what exact ones stand in the place of
+    Inputs warming;
+  };
+
+  void restore_natural(std::size_t index) {
+    std::optional<Inputs>& natural = draws_[index].natural;
+    if (natural) put_activations(std::move(*natural), staged_[index].inputs);
+    natural.reset();
+  }
+
+  static void swap_activations(Inputs& activations, Inputs& inputs) {
+    Inputs own = activations_of(inputs);
+    put_activations(std::exchange(activations, std::move(own)), inputs);
+  }
+
+  std::optional<Fault> find_wrong_call(std::size_t index, const std::vector<OutputView>& outputs) {
     const StagedProblem& staged = staged_[index];
     Witness& witness = drawn_.witnesses[index];
+    // A witness knows one set of values: where a call that warms has others, both take turns.
+    if (!contest_.cold) witness.testify(staged.inputs, signs_[index]);
+    return find_timed_fault(witness, staged.problem, outputs,
+                            draws_[index].natural ? InputFamily::kExact : InputFamily::kNatural);
+  }
+
+  std::optional<Fault> find_wrong_warming(std::size_t index,
+                                          const std::vector<OutputView>& outputs) {
+    StagedProblem& staged = staged_[index];
+    Witness& witness = drawn_.witnesses[index];
+    swap_activations(draws_[index].warming, staged.inputs);
     witness.testify(staged.inputs, signs_[index]);
-    return find_timed_fault(witness, staged.problem, outputs, family);
+    std::optional<Fault> fault =
+        find_timed_fault(witness, staged.problem, outputs, InputFamily::kNatural);
+    swap_activations(draws_[index].warming, staged.inputs);
+    return fault;
   }
 
   const Contest& contest_;
@@ -141,6 +180,7 @@ class CpuSampler final : public Sampler {
   const bool weights_shared_;
   std::vector<StagedProblem> staged_;
   std::vector<RowSigns> signs_;             // of the weights in this heat
+  std::vector<Draw> draws_;                 // by problem
   std::vector<std::unique_ptr<Arm>> arms_;  // by role
 };
 

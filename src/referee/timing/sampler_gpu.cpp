@@ -60,6 +60,7 @@ class GpuSampler final : public Sampler {
 
   double begin_row() override { return 0; }       // copies take turns instead
   int repeats_max() const override { return 1; }  // a batch is a sample
+  void draw(int) override {}                      // a batch draws its own, call by call
 
   TimedSample sample(Role role, int problem_index, double slowed_share) override {
     const auto index = static_cast<std::size_t>(problem_index);
