@@ -162,10 +162,25 @@ void RoundPlayer::veto(const Pitch& pitch, const std::string& constraint,
       {{"round", number_}, {"pitch", pitch.name}, {"constraint", constraint}, {"reason", reason}});
 }
 
+// By the panel's points; but a pitch that nobody has measured yet comes before one that had its
+// match in an earlier round, however much is still said for it: another try at what was unclear
+// would take the time of those who wait.
 std::vector<RankedPitch> RoundPlayer::ranking() const {
-  return rank(round().ballots, rules_.rubric,
-              credibilities_for(sharks_of(round().ballots), round().credibilities),
-              book_.record.pitches);
+  std::vector<RankedPitch> order = rank(
+      round().ballots, rules_.rubric,
+      credibilities_for(sharks_of(round().ballots), round().credibilities), book_.record.pitches);
+  const auto waits = [&](const RankedPitch& one) {
+    return std::pair(one.pilot_failed, had_match_before(one.pitch));
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](const RankedPitch& a, const RankedPitch& b) { return waits(a) < waits(b); });
+  return order;
+}
+
+bool RoundPlayer::had_match_before(const std::string& pitch) const {
+  const auto& rounds = book_.record.rounds;
+  return std::any_of(rounds.begin(), rounds.find(number_),
+                     [&](const auto& one) { return one.second.match_of(pitch) != nullptr; });
 }
 
 // The winner, and while nothing is accepted its runners-up.

@@ -59,6 +59,7 @@ class RoundPlayer {
   void finish();
 
   std::vector<RankedPitch> ranking() const;
+  bool had_match_before(const std::string& pitch) const;
   const RoundRecord& round() const { return book_.record.rounds.at(number_); }
 
   SeasonBook& book_;

@@ -257,6 +257,24 @@ TEST(Season, RunnersUpAreTriedUntilOneIsAccepted) {
   EXPECT_EQ(season.entries("round")[0].data.at("outcome"), "accepted");
 }
 
+// The people's favourite stays unclear; the next round belongs to those who have not played.
+TEST(Season, WhoHasHadAMatchWaitsForThoseWhoHadNone) {
+  Played season;
+  season.setup.rules.control_share = 0;
+  season.setup.rules.tries_max = 2;
+  season.setup.rounds_max = 2;
+  season.setup.votes = crowd({{"streaming", 10}, {"in_turn", 7}, {"deeper", 1}});
+  season.machine.heats_until_clear = {{"task=128x64", 1000}};
+  season.machine.speed_of_setting = {{"schedule=sequence", 1.2}, {"tile=16x16", 1.1}};
+  season.play();
+  const std::vector<LedgerEntry> rounds = season.entries("round");
+  ASSERT_EQ(rounds.size(), 2u);
+  EXPECT_EQ(rounds[0].data.at("winner"), "streaming");
+  const nlohmann::json& ranking = rounds[1].data.at("ranking");
+  EXPECT_NE(rounds[1].data.at("winner"), "streaming");
+  EXPECT_EQ(ranking.back().at("pitch"), "streaming") << ranking;
+}
+
 // The winner of the vote loses its match, and all that the vote passed over would have won theirs.
 TEST(Season, ControlsAreJudgedButTakeNoTitle) {
   Played season;
