@@ -115,16 +115,18 @@ class HeatPlay {
   // All arms, so that none meets its first timed call with pages it has never touched.
   void warm_up() {
     Laps laps;
-    double rows_seconds = 0;
+    double rows_seconds = 0;  // as rows of a block are: of two arms
     const int row_count = repeats_ == 0 ? kPilotRows : kWarmUpRows;
     std::vector<std::vector<double>> log_ns(2 * static_cast<std::size_t>(problem_count_));
     for (int row = 0; row < row_count; ++row) {
       sampler_->begin_row();
       for (int problem = 0; problem < problem_count_; ++problem) {
         sampler_->draw(problem);
-        for (const Role role : {Role::kChallenger, Role::kCopy, Role::kChampion}) {
+        for (const Role role : {Role::kChallenger, Role::kChampion, Role::kCopy}) {
+          Laps own;
           const double ns = sample(role, problem, 0);
           if (heat_.fault) return;
+          if (role == Role::kCopy && row > 0) rows_seconds -= own.next();
           if (row == 0 || role == Role::kChallenger) continue;
           const std::size_t arm_index = role == Role::kCopy ? 1 : 0;
           log_ns[2 * static_cast<std::size_t>(problem) + arm_index].push_back(std::log(ns));
@@ -136,7 +138,7 @@ class HeatPlay {
     if (repeats_ == 0) ask_pilot(log_ns, rows_seconds / (row_count - 1));
   }
 
-  // A block is two rows, and has a call more of every problem than a row of the warm-up.
+  // A block is two rows.
   void ask_pilot(const std::vector<std::vector<double>>& log_ns, double row_seconds) {
     const HeatSeconds& spent = heat_.seconds;
     Pilot pilot{.spread = pooled_sd(log_ns), .block_seconds = 2 * row_seconds};
@@ -145,7 +147,7 @@ class HeatPlay {
          .block_seconds = pilot.block_seconds,
          .overhead_seconds = spent.inputs + spent.start + spent.prepare + kWarmUpRows * row_seconds,
          .heat_seconds_max = contest_.heat_seconds_max,
-         .blocks_min = contest_.blocks_per_problem + 2,
+         .blocks_per_problem = contest_.blocks_per_problem,
          .repeats_max = sampler_->repeats_max()});
     repeats_ = pilot.repeats;
     heat_.pilot = pilot;
@@ -154,8 +156,8 @@ class HeatPlay {
   void play_sweeps(Clock::time_point deadline) {
     if (heat_.fault) return;
     StealCount stolen = steal_so_far();
-    for (const Sweep& sweep :
-         plan_sweeps(problem_count_, repeats_ * contest_.blocks_per_problem, repeats_, random_)) {
+    for (const Sweep& sweep : plan_sweeps(problem_count_, repeats_ * contest_.blocks_per_problem,
+                                          control_blocks_for(repeats_), random_)) {
       std::vector<Block> blocks(sweep.size());
       for (const int half : {0, 1}) {
         heat_.out_of_time = Clock::now() > deadline;
@@ -254,16 +256,24 @@ Samplers samplers_for(const Contest& contest, std::uint64_t seed) {
 
 }  // namespace
 
+int control_blocks_for(int repeats) { return (repeats + 1) / 2; }
+
 int repeats_for(const PilotQuestion& question) {
-  const double once_seconds = question.block_seconds * question.blocks_min;
-  if (!(once_seconds > 0)) return 1;
+  if (!(question.block_seconds > 0)) return 1;
+  const auto timing_seconds = [&](int repeats) {
+    const int blocks = repeats * question.blocks_per_problem + 2 * control_blocks_for(repeats);
+    return blocks * question.block_seconds;
+  };
   const double times_overhead = question.spread < kQuietSpread  ? 1
                                 : question.spread < kLoudSpread ? 2
                                                                 : 4;
-  const double wanted = times_overhead * question.overhead_seconds / once_seconds;
-  const double room = (question.heat_seconds_max - question.overhead_seconds) / once_seconds;
-  const double repeats = std::min(std::max(wanted, double{kRepeatsWanted}), room);
-  return static_cast<int>(std::clamp<double>(repeats, 1, question.repeats_max));
+  const double wanted_seconds =
+      std::max(times_overhead * question.overhead_seconds, timing_seconds(kRepeatsWanted));
+  const double seconds =
+      std::min(wanted_seconds, question.heat_seconds_max - question.overhead_seconds);
+  int repeats = 1;
+  while (repeats < question.repeats_max && timing_seconds(repeats + 1) <= seconds) ++repeats;
+  return repeats;
 }
 
 std::vector<Sweep> plan_sweeps(int problem_count, int match_blocks, int control_blocks,

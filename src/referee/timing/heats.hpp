@@ -43,7 +43,7 @@ struct PilotQuestion {
   double block_seconds = 0;     // one block of every problem
   double overhead_seconds = 0;  // of a heat, before the first timed call
   double heat_seconds_max = 0;
-  int blocks_min = 5;  // of every problem in a heat, controls included
+  int blocks_per_problem = 3;  // the fewest
   int repeats_max = 1;
 };
 
@@ -51,6 +51,10 @@ struct PilotQuestion {
 // long on one where calls spread: there more calls in a process tell more than more processes.
 // Heats no longer than heat_seconds_max, if that is possible at all.
 int repeats_for(const PilotQuestion& question);
+
+// Blocks of each control and problem in a heat with so many times the blocks of the match. Controls
+// are means over all problems: they need fewer.
+int control_blocks_for(int repeats);
 
 struct Heat {
   HeatSamples samples;

@@ -73,26 +73,26 @@ TEST(PlanSweeps, TossWhoBegins) {
   for (const auto& [place, count] : champion_begins) expect_one_in(2, count);
 }
 
-// Five blocks of 0.02 s are 0.1 s.
+// Two repeats are eight blocks of 0.02 s: six of the match, one of each control.
 PilotQuestion question(double spread) {
   return {.spread = spread,
           .block_seconds = 0.02,
           .overhead_seconds = 0.5,
           .heat_seconds_max = 10,
-          .blocks_min = 5,
+          .blocks_per_problem = 3,
           .repeats_max = 100};
 }
 
 TEST(RepeatsFor, TimesLongerWhereCallsSpread) {
-  EXPECT_EQ(repeats_for(question(0.005)), 5);
-  EXPECT_EQ(repeats_for(question(0.02)), 10);
-  EXPECT_EQ(repeats_for(question(0.2)), 20);
+  EXPECT_EQ(repeats_for(question(0.005)), 6);
+  EXPECT_EQ(repeats_for(question(0.02)), 12);
+  EXPECT_EQ(repeats_for(question(0.2)), 24);
 }
 
 TEST(RepeatsFor, StaysWithinTheTimeAndItsLimit) {
   PilotQuestion asked = question(0.2);
   asked.heat_seconds_max = 1.25;
-  EXPECT_EQ(repeats_for(asked), 7);
+  EXPECT_EQ(repeats_for(asked), 9);
   asked.heat_seconds_max = 0.1;  // not even one fits
   EXPECT_EQ(repeats_for(asked), 1);
   asked = question(0.2);
