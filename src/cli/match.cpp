@@ -218,7 +218,7 @@ Command match_command() {
                        .range = {{0, 10000}}},
                       {.name = "--blocks",
                        .value = &options.blocks_per_problem,
-                       .what = "Fewest ABBA blocks per problem and heat; a pilot may ask for more",
+                       .what = "Fewest blocks per problem and heat; a pilot may ask for more",
                        .range = {{1, 1000}}},
                       contestant_threads_option(options.thread_count),
                       {.name = "--seed",

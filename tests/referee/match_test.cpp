@@ -51,10 +51,10 @@ TEST(Judge, TimesWhoPassesTheGates) {
   EXPECT_EQ(record.samples.problems, std::vector<std::string>{"tiny_gemm"});
   ASSERT_EQ(record.samples.heats.size(), 2u);
   for (const HeatSamples& heat : record.samples.heats) {
-    EXPECT_EQ(heat.match.size(), 3 * heat.same.size());  // as many times as the pilot asked for
+    EXPECT_EQ(heat.match.size() % 3, 0u);  // as many times three as the pilot asked for
     EXPECT_EQ(heat.match.size(), record.samples.heats[0].match.size());
-    EXPECT_GE(heat.same.size(), 1u);
-    EXPECT_EQ(heat.slowed.size(), heat.same.size());
+    EXPECT_EQ(heat.same.size() + heat.slowed.size(), heat.match.size());  // the copy plays in all
+    EXPECT_GE(std::min(heat.same.size(), heat.slowed.size()), heat.match.size() / 2);
     for (const Block& block : heat.match) {
       for (const double ns : {block.a_ns[0], block.a_ns[1], block.b_ns[0], block.b_ns[1]}) {
         EXPECT_GT(ns, 0);

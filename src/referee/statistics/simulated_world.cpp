@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "referee/statistics/distributions.hpp"
@@ -89,60 +91,61 @@ void SimulatedMatch::play_heat() {
   };
   std::vector<Arms> arms;
   for (const double speedup : truth_.speedups) {
-    const double champion = process(1);
-    arms.push_back({champion, process(speedup), process(1), process(truth_.slowed_speedup)});
+    arms.push_back({process(1), process(speedup), process(1)});
   }
   HeatSamples heat;
-  const auto add = [](std::vector<Block> sweep, std::vector<Block>& to) {
-    to.insert(to.end(), sweep.begin(), sweep.end());
-  };
+  // The controls take turns, and which of them begins does too.
+  const std::size_t first = samples_.heats.size();
   for (int i = 0; i < truth_.blocks_per_problem; ++i) {
-    add(play_sweep(arms, &Arms::challenger), heat.match);
-    if (i >= truth_.control_blocks) continue;
-    add(play_sweep(arms, &Arms::copy), heat.same);
-    add(play_sweep(arms, &Arms::slowed), heat.slowed);
+    play_sweep(arms, (first + static_cast<std::size_t>(i)) % 2 == 1, heat);
   }
   if (truth_.marks_disturbed) mark_disturbed(heat);
   samples_.heats.push_back(std::move(heat));
 }
 
-std::vector<Block> SimulatedMatch::play_sweep(const std::vector<Arms>& arms,
-                                              double Arms::*opponent) {
-  std::vector<Block> blocks(arms.size());
+void SimulatedMatch::play_sweep(const std::vector<Arms>& arms, bool copy_is_slowed,
+                                HeatSamples& heat) {
+  const double delay = copy_is_slowed ? -std::log(truth_.slowed_speedup) : 0;
+  std::vector<std::array<std::size_t, 3>> orders(arms.size(), {0, 1, 2});
+  std::vector<Block> match(arms.size());
+  std::vector<Block> control(arms.size());
   for (std::size_t i = 0; i < arms.size(); ++i) {
-    blocks[i].problem_index = static_cast<int>(i);
-    blocks[i].first_arm_a = machine_.toss();
+    machine_.shuffle(orders[i]);
+    match[i].problem_index = control[i].problem_index = static_cast<int>(i);
   }
-  for (const int half : {0, 1}) {
+  for (const std::size_t half : {0, 1}) {
     rows_.push_back({.reference_ns = machine_.reference_ns()});
     for (std::size_t i = 0; i < arms.size(); ++i) {
-      const bool a_first = blocks[i].first_arm_a == (half == 0);
-      for (const bool is_a : {a_first, !a_first}) {
-        (is_a ? blocks[i].a_ns[half] : blocks[i].b_ns[half]) =
-            machine_.call_ns(is_a ? arms[i].champion : arms[i].*opponent);
+      std::array<double, 3> ns = {};
+      for (const std::size_t arm : orders[i]) {
+        ns[arm] = machine_.call_ns(arms[i][arm] + (arm == 2 ? delay : 0));
       }
+      std::reverse(orders[i].begin(), orders[i].end());
+      match[i].a_ns[half] = control[i].a_ns[half] = ns[0];
+      match[i].b_ns[half] = ns[1];
+      control[i].b_ns[half] = ns[2];
     }
   }
-  return blocks;
+  std::vector<Block>& controls = copy_is_slowed ? heat.slowed : heat.same;
+  heat.match.insert(heat.match.end(), match.begin(), match.end());
+  controls.insert(controls.end(), control.begin(), control.end());
 }
 
-// Sweeps were played in the order match, same, slowed for as long as there are controls.
+// Sweeps were played in the order of the match's blocks, and every second one of a control.
 void SimulatedMatch::mark_disturbed(HeatSamples& heat) {
   const std::vector<bool> disturbed = find_disturbed(rows_);
   const std::size_t problem_count = truth_.speedups.size();
-  std::size_t sweep = 0;
-  const auto mark = [&](std::vector<Block>& blocks, int index) {
+  const std::size_t first = samples_.heats.size();
+  std::size_t same = 0;
+  std::size_t slowed = 0;
+  for (std::size_t sweep = 0; 2 * sweep < rows_.size(); ++sweep) {
     const bool hit = disturbed[2 * sweep] || disturbed[2 * sweep + 1];
-    ++sweep;
+    const bool is_slowed = (first + sweep) % 2 == 1;
+    std::size_t& next = is_slowed ? slowed : same;
     for (std::size_t i = 0; i < problem_count; ++i) {
-      blocks[static_cast<std::size_t>(index) * problem_count + i].disturbed = hit;
+      heat.match[sweep * problem_count + i].disturbed = hit;
+      (is_slowed ? heat.slowed : heat.same)[next++].disturbed = hit;
     }
-  };
-  for (int i = 0; i < truth_.blocks_per_problem; ++i) {
-    mark(heat.match, i);
-    if (i >= truth_.control_blocks) continue;
-    mark(heat.same, i);
-    mark(heat.slowed, i);
   }
 }
 

@@ -4,6 +4,7 @@
 // luck that lasts as long as a process. All effects are in units of ln(time), so 0.01 is about 1 %.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -43,6 +44,10 @@ class SimulatedMachine {
   double draw_process_offset() { return world_.process_offset_sd * normal(); }
 
   bool toss() { return random_.below(2) == 0; }
+  template <typename Items>
+  void shuffle(Items& items) {
+    thresher::shuffle(items, random_);
+  }
 
   // Warm-up before a heat brings the clock back to its steady state: the walk starts anew.
   void settle() { drift_ = 0; }
@@ -73,12 +78,11 @@ struct SimulatedTruth {
   std::vector<double> speedups = {1};  // of the challenger, one per problem
   double slowed_speedup = 0.9;         // of the control with the injected delay
   int blocks_per_problem = 3;
-  int control_blocks = 3;  // of each control
   bool marks_disturbed = true;
 };
 
 // A match as the referee would play it, heat by heat: fresh processes for the champion, the
-// challenger, the champion's copy and the slowed champion in every heat.
+// challenger and the champion's copy in every heat.
 class SimulatedMatch {
  public:
   SimulatedMatch(const SimulatedWorld& world, const SimulatedTruth& truth, std::uint64_t seed);
@@ -87,15 +91,10 @@ class SimulatedMatch {
   const MatchSamples& samples() const { return samples_; }
 
  private:
-  // The luck of all processes of a heat with one problem.
-  struct Arms {
-    double champion = 0;
-    double challenger = 0;
-    double copy = 0;
-    double slowed = 0;
-  };
+  // The luck of all processes of a heat with one problem: champion, challenger, copy.
+  using Arms = std::array<double, 3>;
   // One block of every problem, in two rows, as timing/heats.hpp plays them.
-  std::vector<Block> play_sweep(const std::vector<Arms>& arms, double Arms::*opponent);
+  void play_sweep(const std::vector<Arms>& arms, bool copy_is_slowed, HeatSamples& heat);
   void mark_disturbed(HeatSamples& heat);
 
   const SimulatedTruth truth_;

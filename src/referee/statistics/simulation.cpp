@@ -205,7 +205,7 @@ MatchPlan contract_plan(const std::vector<double>& speedups, const AnalysisOptio
 
 MatchPlan noisy_plan(const SimulatedWorld& world, const std::vector<double>& speedups) {
   return {.world = world,
-          .truth = {.speedups = speedups, .blocks_per_problem = 9, .control_blocks = 2},
+          .truth = {.speedups = speedups, .blocks_per_problem = 9},
           .options = {.heats_min = 4, .heats_max = kHeatsIn25Seconds}};
 }
 

@@ -12,7 +12,8 @@
 
 namespace thresher {
 
-// Four timed calls in ABBA or BAAB order: a constant or linear drift cancels.
+// Two timed calls of each of two arms in ABBA or BAAB order, others perhaps between them: a
+// constant or linear drift cancels.
 struct Block {
   int problem_index = 0;
   bool first_arm_a = true;

@@ -115,7 +115,7 @@ class HeatPlay {
   // All arms, so that none meets its first timed call with pages it has never touched.
   void warm_up() {
     Laps laps;
-    double rows_seconds = 0;  // as rows of a block are: of two arms
+    double rows_seconds = 0;
     const int row_count = repeats_ == 0 ? kPilotRows : kWarmUpRows;
     std::vector<std::vector<double>> log_ns(2 * static_cast<std::size_t>(problem_count_));
     for (int row = 0; row < row_count; ++row) {
@@ -123,10 +123,8 @@ class HeatPlay {
       for (int problem = 0; problem < problem_count_; ++problem) {
         sampler_->draw(problem);
         for (const Role role : {Role::kChallenger, Role::kChampion, Role::kCopy}) {
-          Laps own;
           const double ns = sample(role, problem, 0);
           if (heat_.fault) return;
-          if (role == Role::kCopy && row > 0) rows_seconds -= own.next();
           if (row == 0 || role == Role::kChallenger) continue;
           const std::size_t arm_index = role == Role::kCopy ? 1 : 0;
           log_ns[2 * static_cast<std::size_t>(problem) + arm_index].push_back(std::log(ns));
@@ -138,7 +136,7 @@ class HeatPlay {
     if (repeats_ == 0) ask_pilot(log_ns, rows_seconds / (row_count - 1));
   }
 
-  // A block is two rows.
+  // A block is two such rows.
   void ask_pilot(const std::vector<std::vector<double>>& log_ns, double row_seconds) {
     const HeatSeconds& spent = heat_.seconds;
     Pilot pilot{.spread = pooled_sd(log_ns), .block_seconds = 2 * row_seconds};
@@ -156,69 +154,76 @@ class HeatPlay {
   void play_sweeps(Clock::time_point deadline) {
     if (heat_.fault) return;
     StealCount stolen = steal_so_far();
-    for (const Sweep& sweep : plan_sweeps(problem_count_, repeats_ * contest_.blocks_per_problem,
-                                          control_blocks_for(repeats_), random_)) {
-      std::vector<Block> blocks(sweep.size());
+    for (const Sweep& sweep :
+         plan_sweeps(problem_count_, repeats_ * contest_.blocks_per_problem, random_)) {
+      std::vector<PlayedBlock> played(sweep.blocks.size());
       for (const int half : {0, 1}) {
         heat_.out_of_time = Clock::now() > deadline;
         if (heat_.fault || heat_.out_of_time) return;
         RowWeather weather{.reference_ns = sampler_->begin_row()};
-        for (std::size_t i = 0; i < sweep.size(); ++i) play_half(sweep[i], half, blocks[i]);
+        for (std::size_t i = 0; i < sweep.blocks.size(); ++i) {
+          play_half(sweep.blocks[i], half, sweep.copy_is_slowed, played[i]);
+        }
         const StealCount now = steal_so_far();
         weather.steal_share = steal_share(std::exchange(stolen, now), now);
         rows_.push_back(weather);
       }
-      for (const Block& block : blocks) {
-        blocks_of(sweep.front().pairing).push_back(block);
-        sweep_of_block(sweep.front().pairing).push_back(rows_.size() / 2 - 1);
+      std::vector<Block>& controls =
+          sweep.copy_is_slowed ? heat_.samples.slowed : heat_.samples.same;
+      for (std::size_t i = 0; i < sweep.blocks.size(); ++i) {
+        heat_.samples.match.push_back(against(Role::kChallenger, sweep.blocks[i], played[i]));
+        controls.push_back(against(Role::kCopy, sweep.blocks[i], played[i]));
       }
+      control_sweeps_[sweep.copy_is_slowed ? 1 : 0].push_back(rows_.size() / 2 - 1);
     }
     mark_disturbed();
   }
 
-  // Two of the four calls of a block: one of each arm, the other way round in the second half.
-  void play_half(const PlannedBlock& planned, int half, Block& block) {
-    block.problem_index = planned.problem_index;
-    block.first_arm_a = planned.first_arm_a;
-    const bool a_first = planned.first_arm_a == (half == 0);
+  // Nanoseconds by role and half.
+  using PlayedBlock = std::array<std::array<double, 2>, kArmCount>;
+
+  // Three of the six calls of a block: one of each arm, the other way round in the second half.
+  void play_half(const PlannedBlock& planned, int half, bool copy_is_slowed, PlayedBlock& played) {
     sampler_->draw(planned.problem_index);
-    for (const bool is_a : {a_first, !a_first}) {
-      (is_a ? block.a_ns[half] : block.b_ns[half]) =
-          is_a ? sample_champion(planned) : sample_opponent(planned);
+    for (std::size_t i = 0; i < kArmCount; ++i) {
+      const Role role = planned.order[half == 0 ? i : kArmCount - 1 - i];
+      played[static_cast<std::size_t>(role)][static_cast<std::size_t>(half)] =
+          sample(role, planned.problem_index, slowed_share(role, copy_is_slowed));
     }
   }
 
-  double sample_champion(const PlannedBlock& planned) {
-    const bool is_match = planned.pairing == Pairing::kMatch;
-    return sample(Role::kChampion, planned.problem_index,
-                  is_match ? contest_.champion_slowed_share : 0.0);
+  // What is held back of the champion's answers is held back of its copy's.
+  double slowed_share(Role role, bool copy_is_slowed) const {
+    if (role == Role::kChallenger) return 0;
+    const double gain = 1 + contest_.champion_slowed_share;
+    return role == Role::kCopy && copy_is_slowed ? gain * (1 + kSlowedShare) - 1 : gain - 1;
   }
 
-  double sample_opponent(const PlannedBlock& planned) {
-    const bool is_match = planned.pairing == Pairing::kMatch;
-    return sample(is_match ? Role::kChallenger : Role::kCopy, planned.problem_index,
-                  planned.pairing == Pairing::kSlowed ? kSlowedShare : 0.0);
+  // The champion's calls of a block and the other's.
+  static Block against(Role opponent, const PlannedBlock& planned, const PlayedBlock& played) {
+    Block block{.problem_index = planned.problem_index};
+    for (const std::size_t half : {0, 1}) {
+      block.a_ns[half] = played[static_cast<std::size_t>(Role::kChampion)][half];
+      block.b_ns[half] = played[static_cast<std::size_t>(opponent)][half];
+    }
+    const auto place = [&](Role role) {
+      return std::find(planned.order.begin(), planned.order.end(), role);
+    };
+    block.first_arm_a = place(Role::kChampion) < place(opponent);
+    return block;
   }
 
   void mark_disturbed() {
     const std::vector<bool> disturbed = find_disturbed(rows_);
-    for (const Pairing pairing : {Pairing::kMatch, Pairing::kSame, Pairing::kSlowed}) {
-      std::vector<Block>& blocks = blocks_of(pairing);
+    const auto mark = [&](std::vector<Block>& blocks, const auto& sweep_at) {
       for (std::size_t i = 0; i < blocks.size(); ++i) {
-        const std::size_t sweep = sweep_of_block(pairing)[i];
+        const std::size_t sweep = sweep_at(i / static_cast<std::size_t>(problem_count_));
         blocks[i].disturbed = disturbed[2 * sweep] || disturbed[2 * sweep + 1];
       }
-    }
-  }
-
-  std::vector<std::size_t>& sweep_of_block(Pairing pairing) {
-    return sweeps_[static_cast<std::size_t>(pairing)];
-  }
-
-  std::vector<Block>& blocks_of(Pairing pairing) {
-    return pairing == Pairing::kMatch  ? heat_.samples.match
-           : pairing == Pairing::kSame ? heat_.samples.same
-                                       : heat_.samples.slowed;
+    };
+    mark(heat_.samples.match, [](std::size_t sweep) { return sweep; });
+    mark(heat_.samples.same, [&](std::size_t i) { return control_sweeps_[0][i]; });
+    mark(heat_.samples.slowed, [&](std::size_t i) { return control_sweeps_[1][i]; });
   }
 
   double sample(Role role, int problem_index, double slowed_share) {
@@ -244,8 +249,8 @@ class HeatPlay {
   Random random_;
   const std::unique_ptr<Sampler> sampler_;
   int repeats_;
-  std::vector<RowWeather> rows_;                    // two of every sweep
-  std::array<std::vector<std::size_t>, 3> sweeps_;  // of the blocks, by pairing
+  std::vector<RowWeather> rows_;                            // two of every sweep
+  std::array<std::vector<std::size_t>, 2> control_sweeps_;  // where the copy was as it is, slowed
   Heat heat_;
 };
 
@@ -256,42 +261,39 @@ Samplers samplers_for(const Contest& contest, std::uint64_t seed) {
 
 }  // namespace
 
-int control_blocks_for(int repeats) { return (repeats + 1) / 2; }
-
 int repeats_for(const PilotQuestion& question) {
-  if (!(question.block_seconds > 0)) return 1;
-  const auto timing_seconds = [&](int repeats) {
-    const int blocks = repeats * question.blocks_per_problem + 2 * control_blocks_for(repeats);
-    return blocks * question.block_seconds;
-  };
+  const double once_seconds = question.block_seconds * question.blocks_per_problem;
+  if (!(once_seconds > 0)) return 1;
   const double times_overhead = question.spread < kQuietSpread  ? 1
                                 : question.spread < kLoudSpread ? 2
                                                                 : 4;
-  const double wanted_seconds =
-      std::max(times_overhead * question.overhead_seconds, timing_seconds(kRepeatsWanted));
-  const double seconds =
-      std::min(wanted_seconds, question.heat_seconds_max - question.overhead_seconds);
-  int repeats = 1;
-  while (repeats < question.repeats_max && timing_seconds(repeats + 1) <= seconds) ++repeats;
-  return repeats;
+  const double wanted = times_overhead * question.overhead_seconds / once_seconds;
+  const double room = (question.heat_seconds_max - question.overhead_seconds) / once_seconds;
+  const double repeats = std::min(std::max(wanted, double{kRepeatsWanted}), room);
+  return static_cast<int>(std::clamp<double>(repeats, 1, question.repeats_max));
 }
 
-std::vector<Sweep> plan_sweeps(int problem_count, int match_blocks, int control_blocks,
-                               Random& random) {
-  std::vector<Sweep> sweeps;
-  const auto add = [&](Pairing pairing, int count) {
-    for (int i = 0; i < count; ++i) {
-      Sweep& sweep = sweeps.emplace_back();
-      for (int problem = 0; problem < problem_count; ++problem) sweep.push_back({pairing, problem});
-      shuffle(sweep, random);
-    }
-  };
-  add(Pairing::kMatch, match_blocks);
-  add(Pairing::kSame, control_blocks);
-  add(Pairing::kSlowed, control_blocks);
+std::vector<Sweep> plan_sweeps(int problem_count, int sweep_count, Random& random) {
+  const bool first_is_slowed = random.below(2) == 0;
+  std::vector<Sweep> sweeps(static_cast<std::size_t>(sweep_count));
+  for (std::size_t i = 0; i < sweeps.size(); ++i) {
+    sweeps[i].copy_is_slowed = first_is_slowed == (i % 2 == 0);
+  }
   shuffle(sweeps, random);
-  for (Sweep& sweep : sweeps) {
-    for (PlannedBlock& block : sweep) block.first_arm_a = random.below(2) == 0;
+  std::vector<std::array<Role, std::size(kRoles)>> middles(static_cast<std::size_t>(problem_count),
+                                                           std::to_array(kRoles));
+  for (std::size_t i = 0; i < sweeps.size(); ++i) {
+    Sweep& sweep = sweeps[i];
+    for (std::size_t problem = 0; problem < middles.size(); ++problem) {
+      const std::size_t turn = i % std::size(kRoles);
+      if (turn == 0) shuffle(middles[problem], random);
+      PlannedBlock& block = sweep.blocks.emplace_back();
+      block.problem_index = static_cast<int>(problem);
+      std::iter_swap(block.order.begin() + 1,
+                     std::find(block.order.begin(), block.order.end(), middles[problem][turn]));
+      if (random.below(2) == 0) std::swap(block.order.front(), block.order.back());
+    }
+    shuffle(sweep.blocks, random);
   }
   return sweeps;
 }

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The heats of the timing: in each of them fresh processes for the champion, its copy and the
-// challenger, ABBA blocks in random order, every timed call checked.
+// challenger, blocks in random order, every timed call checked.
+//
+// All three play in every row, once on each problem. An arm that played less often than another
+// would look slower: no eviction empties a cache of hundreds of megabytes quite, and who was here
+// one row ago finds more in it than who was here three rows ago (4 to 8 % on such a machine).
 #pragma once
 
 #include <array>
@@ -52,10 +56,6 @@ struct PilotQuestion {
 // Heats no longer than heat_seconds_max, if that is possible at all.
 int repeats_for(const PilotQuestion& question);
 
-// Blocks of each control and problem in a heat with so many times the blocks of the match. Controls
-// are means over all problems: they need fewer.
-int control_blocks_for(int repeats);
-
 struct Heat {
   HeatSamples samples;
   std::optional<Fault> fault;  // the challenger's; the samples are worthless then
@@ -66,30 +66,25 @@ struct Heat {
   std::optional<Pilot> pilot;  // of the first heat
 };
 
-// Who meets the champion in a block.
-enum class Pairing : std::uint8_t {
-  kMatch,   // the challenger
-  kSame,    // its own copy
-  kSlowed,  // that copy, with a known delay
-};
-
+// Six calls: each arm once, then once more in the reverse order.
 struct PlannedBlock {
-  Pairing pairing = Pairing::kMatch;
   int problem_index = 0;
-  bool first_arm_a = true;
+  std::array<Role, std::size(kRoles)> order = std::to_array(kRoles);  // of the first three
 };
 
-// One block of every problem, all of one pairing. Their calls are played as two rows: the first two
-// of each block, problem after problem, then the other two. So the calls of a block lie close
-// together, and caches are evicted once for a row.
-using Sweep = std::vector<PlannedBlock>;
+// One block of every problem. Their calls are played as two rows: the first three of each block,
+// problem after problem, then the other three. So the calls of a block lie close together, and
+// caches are evicted once for a row.
+struct Sweep {
+  bool copy_is_slowed = false;  // or plays as it is: the two controls take turns
+  std::vector<PlannedBlock> blocks;
+};
 
-// The sweeps of one heat: `match_blocks` of the match and `control_blocks` of each control. Every
-// order is as likely as any other, of the sweeps and of the problems in each, so that neither a
-// drift nor a contestant that counts its calls can tell one block from another; who begins is
-// tossed for each.
-std::vector<Sweep> plan_sweeps(int problem_count, int match_blocks, int control_blocks,
-                               Random& random);
+// The sweeps of one heat. Every order is as likely as any other, of the controls and of the
+// problems in each sweep, so that neither a drift nor a contestant that counts its calls can tell
+// one block from another. Who begins is tossed; in three sweeps each arm is once in the middle of a
+// problem's calls, where nobody has just been before or after something else.
+std::vector<Sweep> plan_sweeps(int problem_count, int sweep_count, Random& random);
 
 // In which order the arms pack, every one as likely: whoever packs first may find the better
 // memory.

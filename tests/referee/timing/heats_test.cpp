@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace thresher::referee {
@@ -21,78 +23,79 @@ void expect_one_in(int one_in, int found) {
 }
 
 TEST(PlanSweeps, HaveEveryProblemOnceAndTheControlsTheirShare) {
-  Random random(1);
-  std::map<Pairing, int> counts;
-  for (const Sweep& sweep : plan_sweeps(2, 6, 2, random)) {
-    ++counts[sweep.front().pairing];
-    ASSERT_EQ(sweep.size(), 2u);
-    EXPECT_EQ(sweep[0].pairing, sweep[1].pairing);
-    EXPECT_NE(sweep[0].problem_index, sweep[1].problem_index);
+  for (const int count : {1, 2, 5, 6}) {
+    Random random(1);
+    int slowed = 0;
+    const std::vector<Sweep> sweeps = plan_sweeps(2, count, random);
+    ASSERT_EQ(sweeps.size(), static_cast<std::size_t>(count));
+    for (const Sweep& sweep : sweeps) {
+      slowed += sweep.copy_is_slowed ? 1 : 0;
+      ASSERT_EQ(sweep.blocks.size(), 2u);
+      EXPECT_NE(sweep.blocks[0].problem_index, sweep.blocks[1].problem_index);
+    }
+    EXPECT_GE(slowed, count / 2);
+    EXPECT_LE(slowed, (count + 1) / 2);
   }
-  const std::map<Pairing, int> expected = {
-      {Pairing::kMatch, 6}, {Pairing::kSame, 2}, {Pairing::kSlowed, 2}};
-  EXPECT_EQ(counts, expected);
 }
 
-// Each pairing comes at each place, whichever came before it, as often as any other, and so does
-// each problem within a sweep.
+// Each control comes at each place, whichever came before it, as often as the other, and so does
+// each problem within a sweep; of an odd number of sweeps either has the one more.
 TEST(PlanSweeps, FollowNoOrder) {
-  std::map<std::pair<std::size_t, Pairing>, int> at_place;
-  std::map<std::pair<Pairing, Pairing>, int> neighbours;
+  std::map<std::size_t, int> slowed_at;
   std::map<int, int> first_problem;
   for (int i = 0; i < kPlanCount; ++i) {
     Random random(7, static_cast<std::uint64_t>(i));
-    const std::vector<Sweep> sweeps = plan_sweeps(4, 1, 1, random);
-    ASSERT_EQ(sweeps.size(), 3u);
+    const std::vector<Sweep> sweeps = plan_sweeps(4, 3, random);
     for (std::size_t place = 0; place < sweeps.size(); ++place) {
-      ++at_place[{place, sweeps[place].front().pairing}];
+      slowed_at[place] += sweeps[place].copy_is_slowed ? 1 : 0;
     }
-    ++neighbours[{sweeps[0].front().pairing, sweeps[1].front().pairing}];
-    ++first_problem[sweeps[1].front().problem_index];
+    ++first_problem[sweeps[1].blocks.front().problem_index];
   }
-  EXPECT_EQ(at_place.size(), 9u);
-  for (const auto& [place, count] : at_place) expect_one_in(3, count);
-  EXPECT_EQ(neighbours.size(), 6u);
-  for (const auto& [pair, count] : neighbours) expect_one_in(6, count);
+  EXPECT_EQ(slowed_at.size(), 3u);
+  for (const auto& [place, count] : slowed_at) expect_one_in(2, count);
   EXPECT_EQ(first_problem.size(), 4u);
   for (const auto& [problem, count] : first_problem) expect_one_in(4, count);
 }
 
-TEST(PlanSweeps, TossWhoBegins) {
-  std::map<std::pair<std::size_t, std::size_t>, int> champion_begins;
+// All arms in every block, in every order; in three sweeps each once in the middle.
+TEST(PlanSweeps, GiveEveryArmTheSamePlaces) {
+  std::map<std::pair<std::size_t, std::array<Role, 3>>, int> orders;
   for (int i = 0; i < kPlanCount; ++i) {
     Random random(7, static_cast<std::uint64_t>(i));
-    const std::vector<Sweep> sweeps = plan_sweeps(2, 1, 1, random);
+    std::map<int, std::set<Role>> middles;
+    const std::vector<Sweep> sweeps = plan_sweeps(2, 3, random);
     for (std::size_t place = 0; place < sweeps.size(); ++place) {
-      for (std::size_t j = 0; j < 2; ++j) {
-        champion_begins[{place, j}] += sweeps[place][j].first_arm_a ? 1 : 0;
+      for (const PlannedBlock& block : sweeps[place].blocks) {
+        middles[block.problem_index].insert(block.order[1]);
+        if (block.problem_index == 0) ++orders[{place, block.order}];
       }
     }
+    for (const auto& [problem, roles] : middles) EXPECT_EQ(roles.size(), 3u) << problem;
   }
-  EXPECT_EQ(champion_begins.size(), 6u);
-  for (const auto& [place, count] : champion_begins) expect_one_in(2, count);
+  EXPECT_EQ(orders.size(), 18u);
+  for (const auto& [order, count] : orders) expect_one_in(6, count);
 }
 
-// Two repeats are eight blocks of 0.02 s: six of the match, one of each control.
+// Three blocks of 0.02 s are 0.06 s.
 PilotQuestion question(double spread) {
   return {.spread = spread,
           .block_seconds = 0.02,
-          .overhead_seconds = 0.5,
+          .overhead_seconds = 0.6,
           .heat_seconds_max = 10,
           .blocks_per_problem = 3,
           .repeats_max = 100};
 }
 
 TEST(RepeatsFor, TimesLongerWhereCallsSpread) {
-  EXPECT_EQ(repeats_for(question(0.005)), 6);
-  EXPECT_EQ(repeats_for(question(0.02)), 12);
-  EXPECT_EQ(repeats_for(question(0.2)), 24);
+  EXPECT_EQ(repeats_for(question(0.005)), 10);
+  EXPECT_EQ(repeats_for(question(0.02)), 20);
+  EXPECT_EQ(repeats_for(question(0.2)), 40);
 }
 
 TEST(RepeatsFor, StaysWithinTheTimeAndItsLimit) {
   PilotQuestion asked = question(0.2);
   asked.heat_seconds_max = 1.25;
-  EXPECT_EQ(repeats_for(asked), 9);
+  EXPECT_EQ(repeats_for(asked), 10);
   asked.heat_seconds_max = 0.1;  // not even one fits
   EXPECT_EQ(repeats_for(asked), 1);
   asked = question(0.2);
