@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// thresher scoreboard: what a season came to. The seeds' season is imported when it is asked for.
+// thresher scoreboard: what a season came to.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -10,6 +10,7 @@
 #include "cli/commands.hpp"
 #include "cli/ledger_path.hpp"
 #include "cli/scoreboard_report.hpp"
+#include "referee/sandbox/scratch.hpp"
 #include "tank/season/seeds_season.hpp"
 
 namespace thresher::cli {
@@ -37,11 +38,23 @@ std::string season_of(const Ledger& ledger, const std::string& name) {
                   seasons.empty() ? "none" : fmt::to_string(fmt::join(seasons, ", "))));
 }
 
+// The seeds' season travels in the program, so that it can be shown without a ledger: in one of its
+// own, which goes away. Looking at it needs no right to write and leaves nothing behind.
+Scoreboard seeds_scoreboard() {
+  const referee::ScratchFolder folder(referee::FolderOwner::kReferee);
+  Ledger ledger(folder.path() / "seeds.db");
+  import_seeds_season(ledger);
+  return scoreboard(ledger, kSeedsSeason);
+}
+
+Scoreboard scoreboard_of(const ScoreboardOptions& options) {
+  if (options.season == kSeedsSeason) return seeds_scoreboard();
+  const Ledger ledger = open_existing_ledger(options.ledger);
+  return scoreboard(ledger, season_of(ledger, options.season));
+}
+
 int run_scoreboard(const ScoreboardOptions& options) {
-  const bool wants_seeds = options.season == kSeedsSeason;
-  Ledger ledger = wants_seeds ? Ledger(options.ledger) : open_existing_ledger(options.ledger);
-  if (wants_seeds) import_seeds_season(ledger);
-  const Scoreboard board = scoreboard(ledger, season_of(ledger, options.season));
+  const Scoreboard board = scoreboard_of(options);
   if (options.json) {
     fmt::print("{}\n", to_ordered_json(board).dump());
   } else {

@@ -284,6 +284,7 @@ SeasonSetup make_setup(const SeasonOptions& options, const Ledger& ledger) {
     if (options.resume || options.more_seconds > 0) {
       throw UsageError(fmt::format("there is no season '{}' to go on with", options.season));
     }
+    const Interruption interruption("nothing is recorded yet; the same command starts it anew");
     start_here(options, setup);
   }
   const Backend& backend = backend_named(setup.rules.backend);

@@ -81,6 +81,15 @@ TEST_F(Tournament, EveryVerdictSaysWhy) {
   EXPECT_NE(table.out.find("\nWhy\n  1 broken  invalid: "), std::string::npos) << table.out;
 }
 
+// Where nothing can be written, and without leaving a ledger where it can.
+TEST_F(Tournament, TheSeedsSeasonIsShownWithoutALedger) {
+  const std::string nowhere = folder_.path("nowhere/ledger.db");
+  const Outcome table = run_thresher({"scoreboard", "--season", "seeds", "--ledger", nowhere});
+  EXPECT_EQ(table.exit_code, kExitOk) << table.err;
+  EXPECT_NE(table.out.find("Season seeds"), std::string::npos) << table.out;
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("nowhere")));
+}
+
 TEST_F(Tournament, AFolderWithoutPitchesIsNoSeason) {
   std::filesystem::create_directory(folder_.path("empty"));
   for (const char* command : {"round", "season"}) {
