@@ -92,6 +92,15 @@ thresher_status thresher_expert_load(const thresher_checkpoint* checkpoint, int6
  * scale in `down_input_scale`. */
 thresher_status thresher_matrix_load(const thresher_checkpoint* checkpoint, const char* module,
                                      thresher_loaded** loaded);
+/* A layer straight from the files: each expert is read, packed and let go before the next.
+ * `options` are the layer's own (of thresher_layer_at) with tokens_max and what else is the
+ * caller's. Experts [first, first + count), count 0: all from `first` on. shared, anything but 0:
+ * the shared expert is one of the layer's; it must have the others' extents. The layer outlives the
+ * checkpoint. */
+thresher_status thresher_moe_load(const thresher_engine* engine,
+                                  const thresher_checkpoint* checkpoint, int64_t layer_index,
+                                  int64_t first, int64_t count, int32_t shared,
+                                  const thresher_moe_options* options, thresher_moe_layer** layer);
 thresher_moe_expert thresher_loaded_expert(const thresher_loaded* loaded);
 void thresher_loaded_destroy(thresher_loaded* loaded);
 

@@ -79,9 +79,6 @@ class MoeExpert(Structure):
                 ("down_bias", c_void_p)]
 
 
-MoeSource = ctypes.CFUNCTYPE(c_int32, c_void_p, c_int64, POINTER(MoeExpert))
-
-
 class MoeOptions(Structure):
     _fields_ = [("top_k", c_int64), ("tokens_max", c_int64), ("first_expert", c_int64), ("activations", c_int32),
                 ("x", c_int32), ("out", c_int32), ("activation", c_int32), ("alpha", c_float), ("beta", c_float),
@@ -178,7 +175,6 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "thresher_moe_options_defaults": (MoeOptions, []),
     "thresher_moe_create": (_STATUS, [_HANDLE, POINTER(MoeExpert), c_int64, POINTER(MoeExpert), c_int64,
                                       POINTER(MoeOptions), _OUT]),
-    "thresher_moe_create_from": (_STATUS, [_HANDLE, MoeSource, c_void_p, c_int64, c_int64, POINTER(MoeOptions), _OUT]),
     "thresher_moe_destroy": (None, [_HANDLE]),
     "thresher_moe_hidden": (c_int64, [_HANDLE]),
     "thresher_moe_intermediate": (c_int64, [_HANDLE]),
@@ -202,6 +198,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "thresher_layer_at": (_STATUS, [_HANDLE, c_int64, POINTER(CheckpointLayer)]),
     "thresher_expert_load": (_STATUS, [_HANDLE, c_int64, c_int64, _OUT]),
     "thresher_matrix_load": (_STATUS, [_HANDLE, c_char_p, _OUT]),
+    "thresher_moe_load": (_STATUS, [_HANDLE, _HANDLE, c_int64, c_int64, c_int64, c_int32, POINTER(MoeOptions), _OUT]),
     "thresher_loaded_expert": (MoeExpert, [_HANDLE]),
     "thresher_loaded_destroy": (None, [_HANDLE]),
 }

@@ -121,16 +121,9 @@ class Checkpoint(Handle):
             setattr(converted, name, value if words is None else number_of(value, words, name))
         if "out" not in options:
             converted.out = converted.x
-        routed = count or layer.expert_count - first
-        if first < 0 or count < 0 or first + routed > layer.expert_count:
-            raise Error(f"experts {first} to {first + routed - 1} are asked for, and there are {layer.expert_count}")
-        source = _Source(self, layer, first, routed)
         handle = c_void_p()
-        try:
-            lib.thresher_moe_create_from(engine._handle, source.function, None, routed, int(shared), byref(converted),
-                                         byref(handle))
-        except Error as error:
-            raise source.error or error from None
+        lib.thresher_moe_load(engine._handle, self._handle, layer.position, first, count, int(shared), byref(converted),
+                              byref(handle))
         return MoeLayer._made(handle, engine, converted)
 
     def _layer(self, position: int) -> _c.CheckpointLayer:
@@ -207,27 +200,6 @@ class _Loaded(Handle):
                                      ("down_bias", expert.down.rows))}
         return Expert(gate, self.matrix("up"), self.matrix("down"), expert.input_scale, expert.down_input_scale,
                       **biases)
-
-
-class _Source:
-    """Hands experts to a MoeLayer in the making, one at a time: the shared one after the routed ones."""
-
-    def __init__(self, checkpoint: Checkpoint, layer: Layer, first: int, count: int):
-        self.error: BaseException | None = None  # what went wrong in here, which C cannot carry
-        self.loaded: _Loaded | None = None
-        arguments = checkpoint._handle, layer.position
-
-        def expert(context: Any, index: int, to: Any) -> int:
-            try:
-                wanted = first + index if index < count else -1
-                self.loaded = _Loaded(lambda out: lib.thresher_expert_load(*arguments, wanted, out))
-                to[0] = self.loaded.expert
-                return 0
-            except BaseException as error:
-                self.error = error
-                return 1
-
-        self.function = _c.MoeSource(expert)
 
 
 def _layer_of(layer: _c.CheckpointLayer, position: int) -> Layer:

@@ -15,15 +15,20 @@ group; FP8 ones are dequantised. Models that are not quantised can have their ex
 from __future__ import annotations
 
 import dataclasses
+import functools
+import json
 import os
 import re
+import types
 from typing import Any, Iterator
 
 import torch
 from torch import nn
+from transformers.configuration_utils import PreTrainedConfig
 from transformers.integrations import moe as hf_moe
 from transformers.quantizers import auto
 from transformers.quantizers.base import HfQuantizer
+from transformers.utils import cached_file
 from transformers.utils.quantization_config import QuantizationConfigMixin
 
 from . import torch as tt
@@ -151,7 +156,9 @@ class ThresherQuantizer(HfQuantizer):
         self.fp8: dict[str, str] = {}  # linear layers of the model: their names in the checkpoint
 
     def is_serializable(self) -> bool:
-        return False
+        # Asked by save_pretrained, whose own complaint does not say what to do instead.
+        raise Error("a model with NVFP4 weights of Thresher's is not saved again: its weights are the files of "
+                    f"{self.checkpoint.path}, which can be copied")
 
     @property
     def is_trainable(self) -> bool:
@@ -170,6 +177,9 @@ class ThresherQuantizer(HfQuantizer):
         replaced = list(_replaced_experts(model, checkpoint, dtype))
         for name, experts in replaced:
             model.set_submodule(name, experts)
+            if experts.layer.weight_on_input:
+                block = model.get_submodule(name.rpartition(".")[0])
+                block.forward = types.MethodType(_llama4_forward, block)
         for name, module in list(model.named_modules()):
             if isinstance(module, nn.Linear):
                 stored = names.of(name)
@@ -225,6 +235,15 @@ def _replaced_experts(model: nn.Module, checkpoint: Checkpoint,
     if layers:
         missed = ", ".join(layer.prefix for layer in layers.values())
         raise Error(f"the model has no experts for {missed} of {checkpoint.path}")
+
+
+def _llama4_forward(self: nn.Module, hidden_states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Llama-4's block of experts, whose own hands every expert all tokens: here each token visits its expert."""
+    hidden_states = hidden_states.reshape(-1, self.hidden_dim)
+    scores, logits = self.router(hidden_states)
+    ids = logits.topk(1, dim=1).indices
+    routed = self.experts(hidden_states, ids, scores.gather(1, ids).float())
+    return self.shared_expert(hidden_states) + routed, logits
 
 
 def _is_experts(module: nn.Module) -> bool:
@@ -392,6 +411,37 @@ def is_nvfp4(config: dict[str, Any]) -> bool:
             or any("nvfp4" in algorithm for algorithm in layers))
 
 
+def modelopt_config(content: dict[str, Any]) -> dict[str, Any]:
+    """What hf_quant_config.json says, as config.json would say it."""
+    said = content.get("quantization") or {}
+    return {**said, "quant_method": "modelopt", "ignore": said.get("exclude_modules") or [],
+            "producer": content.get("producer")}
+
+
+def _read_older_configs() -> None:
+    """ModelOpt's older files describe themselves in hf_quant_config.json alone, which transformers does not read."""
+    before = PreTrainedConfig._get_config_dict.__func__
+
+    @functools.wraps(before)
+    def with_older(cls: type, name: Any, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        asked = {key: kwargs[key] for key in ("cache_dir", "token", "revision", "local_files_only", "subfolder")
+                 if kwargs.get(key)}
+        config, rest = before(cls, name, **kwargs)
+        if not config or "quantization_config" in config or os.path.isfile(name):
+            return config, rest
+        found = cached_file(name, "hf_quant_config.json", _raise_exceptions_for_gated_repo=False,
+                            _raise_exceptions_for_missing_entries=False,
+                            _raise_exceptions_for_connection_errors=False, **asked)
+        if found is not None:
+            with open(found) as file:
+                content = modelopt_config(json.load(file))
+            if is_nvfp4(content):
+                config["quantization_config"] = content
+        return config, rest
+
+    PreTrainedConfig._get_config_dict = classmethod(with_older)
+
+
 def _register() -> None:
     """NVFP4 files of these makers become ours; their other files stay with whoever had them."""
     for method in ("modelopt", "compressed-tensors", "auto-round"):
@@ -399,6 +449,7 @@ def _register() -> None:
             method, auto.AUTO_QUANTIZATION_CONFIG_MAPPING.get(method))
         auto.AUTO_QUANTIZER_MAPPING[method] = _quantizer_class(auto.AUTO_QUANTIZER_MAPPING.get(method))
     hf_moe.ExpertsInterface.register("thresher", experts_forward)
+    _read_older_configs()
 
 
 def _config_class(method: str, before: Any) -> type:

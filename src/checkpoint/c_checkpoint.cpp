@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/c_handles.hpp"
+#include "moe/c_layer.hpp"
 #include "thresher/checkpoint.h"
 #include "thresher/checkpoint.hpp"
 
@@ -222,6 +222,17 @@ thresher_status thresher_matrix_load(const thresher_checkpoint* checkpoint, cons
     handle.loaded.expert.down_input_scale = matrix.input_scale;
     handle.loaded.memory = matrix.memory;
     return handle;
+  });
+}
+
+thresher_status thresher_moe_load(const thresher_engine* engine,
+                                  const thresher_checkpoint* checkpoint, int64_t layer_index,
+                                  int64_t first, int64_t count, int32_t shared,
+                                  const thresher_moe_options* options, thresher_moe_layer** layer) {
+  return create(layer, "layer", [&] {
+    const CheckpointLayer& from = layer_at(checkpoint, layer_index);
+    const MoeSource source = checkpoint->checkpoint.source(from, first, count, shared != 0);
+    return c_twin::make_layer(engine, source, options);
   });
 }
 

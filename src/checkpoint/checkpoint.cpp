@@ -49,8 +49,9 @@ MoeSource Checkpoint::source(const CheckpointLayer& layer, std::int64_t first, s
                              bool shared) const {
   const std::int64_t rest = layer.expert_count - first;
   if (first < 0 || count < 0 || first >= layer.expert_count || count > rest) {
-    throw Error(fmt::format("{}: experts {} to {} are not in 0..{}", layer.prefix, first,
-                            first + count - 1, layer.expert_count - 1));
+    throw Error(fmt::format("{}: {} experts from {} on are asked for, and there are 0..{}",
+                            layer.prefix, count == 0 ? "all" : std::to_string(count), first,
+                            layer.expert_count - 1));
   }
   const std::int64_t routed = count == 0 ? rest : count;
   // The one that is being packed; the next call lets it go.

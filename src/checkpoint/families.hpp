@@ -27,7 +27,8 @@ struct Family {
   std::string_view router_logits_bias = "";
   std::string_view shared = "";
   std::string_view shared_gate = "";
-  bool interleaved = false;  // stacked experts: rows of gate and up alternate
+  bool interleaved = false;      // stacked experts: rows of gate and up alternate
+  bool modelopt_stacks = false;  // ModelOpt writes its experts as stacks
   MoeActivation activation = MoeActivation::kSilu;
   float alpha = 1;
   float beta = 0;

@@ -278,9 +278,21 @@ struct StoredStacks {
   StoredStack down;
 };
 
+// Weights that are not NVFP4 are stored both ways round: [E, 2I, H] and [E, H, I], or both the
+// other way. Extents tell, since 2I is not I.
+bool are_rows_first(const State& state, const std::string& prefix) {
+  const Tensor* gate_up = state.find(gate_up_name(prefix));
+  const Tensor* down = state.find(down_name(prefix));
+  return gate_up != nullptr && down != nullptr && gate_up->dtype != "U8" &&
+         gate_up->shape.size() == 3 && down->shape.size() == 3 &&
+         gate_up->shape[2] == down->shape[1] && gate_up->shape[1] % 2 == 0 &&
+         gate_up->shape[1] / 2 == down->shape[2];
+}
+
 StoredStacks locate_stacks(const State& state, const std::string& prefix) {
-  StoredStacks stacks{locate_stack(state, gate_up_name(prefix)),
-                      locate_stack(state, down_name(prefix))};
+  const bool rows_first = are_rows_first(state, prefix);
+  StoredStacks stacks{locate_stack(state, gate_up_name(prefix), rows_first),
+                      locate_stack(state, down_name(prefix), rows_first)};
   const StoredStack& gate_up = stacks.gate_up;
   const StoredStack& down = stacks.down;
   if (gate_up.rows % 2 == 0 && down.rows == gate_up.k_elements &&
@@ -481,14 +493,12 @@ std::vector<ExpertModules> plain_experts(const State& state) {
       experts.push_back({family.gate.empty() ? std::string() : joined(prefix, family.gate),
                          joined(prefix, family.up), joined(prefix, family.down)});
     };
-    const bool stacked = state.find(gate_up_name(layer.prefix)) != nullptr;
-    if (layer.format == CheckpointFormat::kNone && (stacked || layer.dtype == "MXFP4")) {
-      throw Error(
-          fmt::format("{}: experts are stacked in one tensor ({}); only experts with "
-                      "tensors of their own can be quantised",
-                      layer.prefix, layer.dtype));
+    if (layer.dtype == "MXFP4") {
+      throw Error(fmt::format("{}: experts are MXFP4; those in BF16, F16 or F32 can be quantised",
+                              layer.prefix));
     }
-    if (layer.format == CheckpointFormat::kNone) {
+    const bool stacked = state.find(gate_up_name(layer.prefix)) != nullptr;
+    if (layer.format == CheckpointFormat::kNone && !stacked) {
       for (std::int64_t i = 0; i < layer.expert_count; ++i) {
         add(fmt::format("{}.{}", layer.prefix, i));
       }
@@ -496,6 +506,25 @@ std::vector<ExpertModules> plain_experts(const State& state) {
     if (!layer.shared_prefix.empty() && layer.shared_dtype != "NVFP4") add(layer.shared_prefix);
   }
   return experts;
+}
+
+std::vector<PlainStacks> plain_stacks(const State& state) {
+  std::vector<PlainStacks> all;
+  for (const CheckpointLayer& layer : state.layers()) {
+    if (layer.format != CheckpointFormat::kNone) continue;
+    if (state.find(gate_up_name(layer.prefix)) == nullptr) continue;
+    const Family& family = need_family(layer);
+    const StoredStacks stacks = locate_stacks(state, layer.prefix);
+    all.push_back({.prefix = layer.prefix,
+                   .gate_up = stacks.gate_up,
+                   .down = stacks.down,
+                   .interleaved = family.interleaved,
+                   .modelopt_keeps = family.modelopt_stacks,
+                   .gate = std::string(family.gate),
+                   .up = std::string(family.up),
+                   .down_name = std::string(family.down)});
+  }
+  return all;
 }
 
 }  // namespace thresher::checkpoint

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/stack.hpp"
 #include "thresher/checkpoint.hpp"
 
 namespace thresher::checkpoint {
@@ -28,8 +29,24 @@ struct ExpertModules {
   std::string down;
 };
 
-// Those of all experts, shared ones included, that are not NVFP4 yet. Throws Error with the first
-// fault of a layer, and where experts are stored in a way that cannot be rounded.
+// Those of all experts, shared ones included, that have matrices of their own and are not NVFP4
+// yet. Throws Error with the first fault of a layer, and where experts are stored in a way that
+// cannot be rounded.
 std::vector<ExpertModules> plain_experts(const State& state);
+
+// A layer's experts that lie in stacks and are not NVFP4.
+struct PlainStacks {
+  std::string prefix;  // "model.layers.3.mlp.experts"
+  StoredStack gate_up;
+  StoredStack down;
+  bool interleaved = false;     // rows of gate and up take turns
+  bool modelopt_keeps = false;  // ModelOpt writes such experts as stacks
+  // What the projections of an expert with matrices of its own are called.
+  std::string gate;
+  std::string up;
+  std::string down_name;
+};
+
+std::vector<PlainStacks> plain_stacks(const State& state);
 
 }  // namespace thresher::checkpoint

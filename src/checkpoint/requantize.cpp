@@ -9,11 +9,12 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "checkpoint/layers.hpp"
-#include "checkpoint/matrix.hpp"
+#include "assert.hpp"
 #include "checkpoint/partial_folder.hpp"
+#include "checkpoint/plain_matrix.hpp"
+#include "checkpoint/rounding_plan.hpp"
 #include "checkpoint/safetensors.hpp"
-#include "checkpoint/state.hpp"
+#include "checkpoint/stack.hpp"
 #include "nvfp4/quantize_rules.hpp"
 #include "thresher/error.hpp"
 
@@ -28,71 +29,22 @@ constexpr const char* kQuantConfigName = "hf_quant_config.json";
 constexpr const char* kShardIndexName = "model.safetensors.index.json";
 constexpr std::string_view kWeight = ".weight";
 
-bool is_rounded_type(std::string_view dtype) {
-  return dtype == "BF16" || dtype == "F16" || dtype == "F32";
-}
-
-// The modules to round. Those with the same number share a global scale.
-using ScaleGroups = std::unordered_map<std::string, std::size_t>;
-
-void add_module(const State& state, const std::string& module, std::size_t group,
-                ScaleGroups& groups) {
-  const Tensor* weight = state.find(module + std::string(kWeight));
-  if (weight == nullptr || !is_rounded_type(weight->dtype)) {
-    throw Error(fmt::format("{}: is {}; BF16, F16 or F32 can be quantised",
-                            weight == nullptr ? module : state.place(*weight),
-                            weight == nullptr ? "not there" : weight->dtype));
-  }
-  if (weight->shape.size() != 2 || weight->shape[1] % kBlockElements != 0) {
-    throw Error(fmt::format("{}: has shape {}; rows of a multiple of {} values can be quantised",
-                            state.place(*weight), shape_text(*weight), kBlockElements));
-  }
-  groups[module] = group;
-}
-
-// "q_proj" and its like: what models call their linear layers. Routers and embeddings are none.
-bool is_linear(const Tensor& tensor) {
-  const std::string_view name = tensor.name;
-  return name.ends_with("_proj.weight") && is_rounded_type(tensor.dtype) &&
-         tensor.shape.size() == 2 && tensor.shape[1] % kBlockElements == 0 && tensor.shape[1] > 0;
-}
-
-ScaleGroups modules_to_round(const State& state, bool linears) {
-  ScaleGroups groups;
-  std::size_t next = 0;
-  for (const ExpertModules& expert : plain_experts(state)) {
-    if (!expert.gate.empty()) add_module(state, expert.gate, next, groups);
-    add_module(state, expert.up, next++, groups);
-    add_module(state, expert.down, next++, groups);
-  }
-  if (linears) {
-    for (const Tensor& tensor : state.tensors()) {
-      const std::string module = tensor.name.substr(0, tensor.name.size() - kWeight.size());
-      if (is_linear(tensor) && groups.try_emplace(module, next).second) ++next;
-    }
-  }
-  if (groups.empty()) {
-    throw Error(fmt::format("there is nothing to quantise: no {} in BF16, F16 or F32",
-                            linears ? "linear layers" : "experts"));
-  }
-  return groups;
-}
-
-// One tensor of a file that is written: copied, or a part of a matrix that is rounded.
+// One tensor of a file that is written.
 struct NewTensor {
-  enum class Part { kCopy, kCodes, kScales, kGlobal };
+  enum class Part { kCopy, kCut, kCodes, kScales, kGlobal };
   std::string name;
   std::string dtype;
   std::vector<std::int64_t> shape;
   std::uint64_t byte_count = 0;
   Part part = Part::kCopy;
   const Tensor* from = nullptr;
+  const Rounded* rounded = nullptr;  // of which it is a part
+  const CutVector* cut = nullptr;
 };
 
 struct RoundedMatrix {
   std::vector<std::uint8_t> codes;
   std::vector<std::uint8_t> scales;
-  float stored_scale = 1.0f;
 };
 
 class Work {
@@ -100,7 +52,7 @@ class Work {
   Work(const Requantization& job)
       : job_(job),
         state_(job.from, true),
-        groups_(modules_to_round(state_, job.linears)),
+        plan_(plan_rounding(state_, job.format, job.linears)),
         rules_(job.format == CheckpointFormat::kModelOpt ? Rules::kModelOpt
                                                          : Rules::kCompressedTensors) {}
 
@@ -126,50 +78,62 @@ class Work {
  private:
   bool is_modelopt() const { return job_.format == CheckpointFormat::kModelOpt; }
 
-  bool is_rounded(const Tensor& tensor) const {
-    return tensor.name.ends_with(kWeight) && groups_.contains(module_of(tensor));
-  }
-  static std::string module_of(const Tensor& tensor) {
-    return tensor.name.substr(0, tensor.name.size() - kWeight.size());
-  }
-
-  void add_rounded(const Tensor& tensor, std::vector<NewTensor>& out) const {
-    const std::string module = module_of(tensor);
-    const std::int64_t rows = tensor.shape[0];
-    const std::int64_t k = tensor.shape[1];
-    const auto bytes = [&](std::int64_t elements) {
-      return static_cast<std::uint64_t>(rows * k / elements);
+  // The spellings of the parts: of a matrix's module, and of a stack.
+  void add_rounded(const Rounded& rounded, std::vector<NewTensor>& out) const {
+    const PlainMatrix& matrix = rounded.matrices.front();
+    const auto count = static_cast<std::int64_t>(rounded.matrices.size());
+    const auto add = [&](std::string name, std::int64_t elements, const char* dtype,
+                         NewTensor::Part part) {
+      const std::int64_t columns = matrix.k_elements / elements;
+      std::vector<std::int64_t> shape{matrix.rows, columns};
+      if (rounded.stacked) shape = {count, columns, matrix.rows};
+      out.push_back({.name = std::move(name),
+                     .dtype = dtype,
+                     .shape = std::move(shape),
+                     .byte_count = static_cast<std::uint64_t>(count * matrix.rows * columns),
+                     .part = part,
+                     .from = &rounded.tensor(),
+                     .rounded = &rounded});
     };
-    out.push_back({module + (is_modelopt() ? ".weight" : ".weight_packed"),
-                   "U8",
-                   {rows, k / 2},
-                   bytes(2),
-                   NewTensor::Part::kCodes,
-                   &tensor});
-    out.push_back({module + ".weight_scale",
-                   "F8_E4M3",
-                   {rows, k / kBlockElements},
-                   bytes(kBlockElements),
-                   NewTensor::Part::kScales,
-                   &tensor});
-    const std::vector<std::int64_t> one =
-        is_modelopt() ? std::vector<std::int64_t>{} : std::vector<std::int64_t>{1};
-    out.push_back({module + (is_modelopt() ? ".weight_scale_2" : ".weight_global_scale"), "F32",
-                   one, sizeof(float), NewTensor::Part::kGlobal, &tensor});
+    const std::string stem = rounded.name + (rounded.stacked ? "_" : ".");
+    const std::string codes =
+        rounded.stacked ? rounded.name : stem + (is_modelopt() ? "weight" : "weight_packed");
+    add(codes, 2, "U8", NewTensor::Part::kCodes);
+    add(stem + "weight_scale", kBlockElements, "F8_E4M3", NewTensor::Part::kScales);
+    out.push_back(
+        {.name = stem + (is_modelopt() ? "weight_scale_2" : "weight_global_scale"),
+         .dtype = "F32",
+         .shape = is_modelopt() ? std::vector<std::int64_t>{} : std::vector<std::int64_t>{1},
+         .byte_count = sizeof(float),
+         .part = NewTensor::Part::kGlobal,
+         .from = &rounded.tensor(),
+         .rounded = &rounded});
   }
 
   // Wide types first and names in order, as the format's own library writes: every tensor is then
   // aligned to its type.
   std::vector<NewTensor> tensors_of_file(std::uint32_t file) const {
     std::vector<NewTensor> tensors;
+    for (const Rounded& rounded : plan_.rounded) {
+      if (rounded.tensor().file_index == file) add_rounded(rounded, tensors);
+    }
+    for (const CutVector& cut : plan_.cut) {
+      if (cut.tensor->file_index != file) continue;
+      tensors.push_back({.name = cut.name,
+                         .dtype = cut.tensor->dtype,
+                         .shape = {cut.count},
+                         .byte_count = static_cast<std::uint64_t>(cut.count) * element_bytes(cut),
+                         .part = NewTensor::Part::kCut,
+                         .from = cut.tensor,
+                         .cut = &cut});
+    }
     for (const Tensor& tensor : state_.tensors()) {
-      if (tensor.file_index != file) continue;
-      if (is_rounded(tensor)) {
-        add_rounded(tensor, tensors);
-      } else {
-        tensors.push_back({tensor.name, tensor.dtype, tensor.shape, tensor.byte_count,
-                           NewTensor::Part::kCopy, &tensor});
-      }
+      if (tensor.file_index != file || plan_.replaced.contains(&tensor)) continue;
+      tensors.push_back({.name = tensor.name,
+                         .dtype = tensor.dtype,
+                         .shape = tensor.shape,
+                         .byte_count = tensor.byte_count,
+                         .from = &tensor});
     }
     std::stable_sort(tensors.begin(), tensors.end(), [](const NewTensor& a, const NewTensor& b) {
       return std::pair(-dtype_bits(a.dtype), std::string_view(a.name)) <
@@ -214,104 +178,127 @@ class Work {
   }
 
   void write_tensor(NewFile& out, const NewTensor& tensor) {
-    const Tensor& from = *tensor.from;
-    if (tensor.part == NewTensor::Part::kCopy) {
-      begin(from);
-      out.write({state_.bytes(from).get(), static_cast<std::size_t>(from.byte_count)});
-      ++report_.copied_count;
-      return;
+    using Part = NewTensor::Part;
+    if (tensor.part != Part::kGlobal) begin(*tensor.from);
+    switch (tensor.part) {
+      case Part::kCopy: {
+        const Tensor& from = *tensor.from;
+        return out.write({state_.bytes(from).get(), static_cast<std::size_t>(from.byte_count)});
+      }
+      case Part::kCut:
+        return write_cut(out, *tensor.cut);
+      case Part::kGlobal: {
+        const float scale = stored_scale(*tensor.rounded);
+        return out.write(std::as_bytes(std::span(&scale, 1)));
+      }
+      case Part::kCodes:
+        return write_codes(out, *tensor.rounded);
+      case Part::kScales:
+        return write_scales(out, *tensor.rounded);
     }
-    // Parts of one matrix stand far apart in the file; what is small of them is kept.
-    if (tensor.part == NewTensor::Part::kGlobal) {
-      const float scale = stored_scale(from);
-      return out.write(std::as_bytes(std::span(&scale, 1)));
-    }
-    if (tensor.part == NewTensor::Part::kCodes) {
-      begin(from);
-      RoundedMatrix rounded = round(from);
-      out.write(std::as_bytes(std::span(rounded.codes)));
-      kept_scales_[&from] = std::move(rounded.scales);
-      ++report_.matrix_count;
-      report_.element_count += value_count(from);
-      return;
-    }
-    const auto kept = kept_scales_.find(&from);
-    const std::vector<std::uint8_t> scales =
-        kept != kept_scales_.end() ? std::move(kept->second) : round(from).scales;
-    kept_scales_.erase(&from);
-    out.write(std::as_bytes(std::span(scales)));
   }
 
+  static std::size_t element_bytes(const CutVector& cut) {
+    return static_cast<std::size_t>(dtype_bits(cut.tensor->dtype)) / 8;
+  }
+
+  void write_cut(NewFile& out, const CutVector& cut) const {
+    const std::size_t size = element_bytes(cut);
+    const std::shared_ptr<const std::byte> bytes = state_.bytes(*cut.tensor);
+    std::vector<std::byte> values(static_cast<std::size_t>(cut.count) * size);
+    for (std::int64_t i = 0; i < cut.count; ++i) {
+      const auto from = static_cast<std::size_t>(cut.first + i * cut.stride);
+      std::memcpy(values.data() + static_cast<std::size_t>(i) * size, bytes.get() + from * size,
+                  size);
+    }
+    out.write(values);
+  }
+
+  // Parts of one matrix may stand far apart in the file; what is small of them is kept.
+  void write_codes(NewFile& out, const Rounded& rounded) {
+    std::vector<std::uint8_t>& kept = kept_scales_[&rounded];
+    for (std::size_t i = 0; i < rounded.matrices.size(); ++i) {
+      const RoundedMatrix one = round(rounded, i);
+      out.write(std::as_bytes(std::span(one.codes)));
+      kept.insert(kept.end(), one.scales.begin(), one.scales.end());
+      ++report_.matrix_count;
+      report_.element_count += 2 * static_cast<std::int64_t>(one.codes.size());
+    }
+  }
+
+  void write_scales(NewFile& out, const Rounded& rounded) {
+    const auto kept = kept_scales_.find(&rounded);
+    THRESHER_ASSERT(kept != kept_scales_.end());  // its codes' name goes before
+    out.write(std::as_bytes(std::span(kept->second)));
+    kept_scales_.erase(kept);
+  }
+
+  // Once for each tensor of the old checkpoint.
   void begin(const Tensor& tensor) {
+    if (!begun_.insert(&tensor).second) return;
     report_.bytes_before += tensor.byte_count;
+    if (!plan_.replaced.contains(&tensor)) ++report_.copied_count;
     if (job_.progress) job_.progress(tensor.name);
   }
 
-  // Calls work with the values of a tensor, aligned to their type.
-  template <class Call>
-  auto with_values(const Tensor& tensor, const Call& work) const {
-    if (tensor.dtype == "BF16") return with_typed<Bf16>(tensor, work);
-    if (tensor.dtype == "F16") return with_typed<Fp16>(tensor, work);
-    return with_typed<float>(tensor, work);
-  }
-  template <typename Value, class Call>
-  auto with_typed(const Tensor& tensor, const Call& work) const {
-    const std::shared_ptr<const std::byte> bytes = state_.bytes(tensor);
-    const auto count = static_cast<std::size_t>(value_count(tensor));
-    if (reinterpret_cast<std::uintptr_t>(bytes.get()) % alignof(Value) == 0) {
-      return work(std::span(reinterpret_cast<const Value*>(bytes.get()), count));
+  float amax_of(const ElementRange& range) const {
+    std::string place = state_.place(*range.tensor);
+    if (range.tensor->shape.size() == 3) {
+      place += fmt::format(", expert {}", range.first / range.count);
     }
-    std::vector<Value> aligned(count);
-    std::memcpy(aligned.data(), bytes.get(), count * sizeof(Value));
-    return work(std::span<const Value>(aligned));
-  }
-
-  float amax_of(const Tensor& tensor) const {
-    return with_values(tensor, [&](auto values) {
-      return nvfp4::finite_amax(state_.place(tensor).c_str(), values, tensor.shape[1],
+    return with_elements(state_, *range.tensor, range.first, range.count, [&](auto values) {
+      return nvfp4::finite_amax(place.c_str(), values, range.tensor->shape.back(),
                                 job_.thread_count);
     });
   }
 
   // What the file stores: a multiplier, or (compressed-tensors) its reciprocal.
-  float stored_scale(const Tensor& tensor) {
-    const std::size_t group = groups_.at(module_of(tensor));
-    if (members_.empty()) {
-      for (const auto& [module, number] : groups_) {
-        members_[number].push_back(state_.find(module + std::string(kWeight)));
-      }
-    }
-    const auto known = scales_.find(group);
+  float stored_scale(const Rounded& rounded) {
+    const auto known = scales_.find(rounded.scale);
     if (known != scales_.end()) return known->second;
     float amax = 0;
-    for (const Tensor* member : members_.at(group)) amax = std::max(amax, amax_of(*member));
-    const float scale = with_values(tensor, [&](auto values) {
+    for (const ElementRange& range : plan_.scales[rounded.scale]) {
+      amax = std::max(amax, amax_of(range));
+    }
+    const float scale = with_elements(state_, rounded.tensor(), 0, 0, [&](auto values) {
       using Value = std::remove_const_t<typename decltype(values)::element_type>;
       return nvfp4::global_scale_for<Value>(rules_, amax);
     });
-    return scales_[group] = scale;
+    return scales_[rounded.scale] = scale;
   }
 
-  RoundedMatrix round(const Tensor& tensor) {
-    RoundedMatrix rounded;
-    const auto count = static_cast<std::size_t>(value_count(tensor));
-    rounded.codes.resize(count / 2);
-    rounded.scales.resize(count / kBlockElements);
-    rounded.stored_scale = stored_scale(tensor);
-    const Nvfp4Buffer out{rounded.codes.data(), rounded.scales.data(), tensor.shape[0],
-                          tensor.shape[1]};
-    const std::string place = state_.place(tensor);
-    with_values(tensor, [&](auto values) {
+  RoundedMatrix round(const Rounded& rounded, std::size_t index) {
+    const PlainMatrix& matrix = rounded.matrices[index];
+    const auto count = static_cast<std::size_t>(matrix.rows * matrix.k_elements);
+    RoundedMatrix out;
+    out.codes.resize(count / 2);
+    out.scales.resize(count / kBlockElements);
+    const std::string place = state_.place(*matrix.tensor);
+    with_values(state_, matrix, job_.thread_count, [&](auto values) {
       using Value = std::remove_const_t<typename decltype(values)::element_type>;
-      nvfp4::quantize_by_rules<Value>({.matrix = place.c_str(),
-                                       .values = values,
-                                       .out = out,
-                                       .rules = rules_,
-                                       .global_scale = rounded.stored_scale,
-                                       .thread_count = job_.thread_count});
+      nvfp4::quantize_by_rules<Value>(
+          {.matrix = place.c_str(),
+           .values = values,
+           .out = {out.codes.data(), out.scales.data(), matrix.rows, matrix.k_elements},
+           .rules = rules_,
+           .global_scale = stored_scale(rounded),
+           .thread_count = job_.thread_count});
       return 0;
     });
-    return rounded;
+    if (rounded.stacked) {
+      out.codes = packed_along_rows(out.codes, matrix.rows);
+      out.scales = packed_along_rows(out.scales, matrix.rows);
+    }
+    return out;
+  }
+
+  // A stack's order: its rows are the columns of the matrix's bytes.
+  static std::vector<std::uint8_t> packed_along_rows(const std::vector<std::uint8_t>& bytes,
+                                                     std::int64_t rows) {
+    std::vector<std::uint8_t> out(bytes.size());
+    const std::int64_t columns = static_cast<std::int64_t>(bytes.size()) / rows;
+    transpose_bytes(bytes.data(), columns, rows, false, out.data());
+    return out;
   }
 
   void write_index(const std::filesystem::path& folder,
@@ -333,7 +320,8 @@ class Work {
     OrderedJson ignored = OrderedJson::array();
     for (const Tensor& tensor : state_.tensors()) {
       const bool is_matrix = tensor.name.ends_with(kWeight) && tensor.shape.size() == 2;
-      if (is_matrix && !is_rounded(tensor)) ignored.push_back(module_of(tensor));
+      if (!is_matrix || plan_.replaced.contains(&tensor)) continue;
+      ignored.push_back(tensor.name.substr(0, tensor.name.size() - kWeight.size()));
     }
     return ignored;
   }
@@ -402,11 +390,11 @@ class Work {
 
   const Requantization& job_;
   const State state_;
-  const ScaleGroups groups_;
+  const RoundingPlan plan_;
   const Rules rules_;
-  std::unordered_map<std::size_t, std::vector<const Tensor*>> members_;
   std::unordered_map<std::size_t, float> scales_;
-  std::unordered_map<const Tensor*, std::vector<std::uint8_t>> kept_scales_;
+  std::unordered_map<const Rounded*, std::vector<std::uint8_t>> kept_scales_;
+  std::unordered_set<const Tensor*> begun_;
   RequantizationReport report_;
 };
 

@@ -175,7 +175,8 @@ class HeaderReader {
     }
     // Names stand in messages and tables, here and with whoever calls.
     if (std::any_of(key.begin(), key.end(), is_control)) {
-      throw Error(fmt::format("{}: tensor '{}' has a control character in its name", file_, name()));
+      throw Error(
+          fmt::format("{}: tensor '{}' has a control character in its name", file_, name()));
     }
     return true;
   }

@@ -136,8 +136,9 @@ void transpose_bytes(const std::uint8_t* in, std::int64_t rows, std::int64_t col
   });
 }
 
-StoredStack locate_stack(const State& state, const std::string& name) {
+StoredStack locate_stack(const State& state, const std::string& name, bool rows_first) {
   StoredStack stack;
+  stack.rows_first = rows_first;
   stack.codes = state.find(name);
   if (stack.codes == nullptr) throw Error(fmt::format("there is no tensor '{}'", name));
   if (stack.codes->shape.size() != 3) {
@@ -146,8 +147,8 @@ StoredStack locate_stack(const State& state, const std::string& name) {
   }
   stack.dtype = stack.codes->dtype;
   stack.expert_count = stack.codes->shape[0];
-  stack.rows = stack.codes->shape[2];
-  stack.k_elements = stack.codes->shape[1];
+  stack.rows = stack.codes->shape[rows_first ? 1 : 2];
+  stack.k_elements = stack.codes->shape[rows_first ? 2 : 1];
   stack.bias = state.find(name + "_bias");
   if (stack.bias != nullptr) {
     need_stack_shape(state, *stack.bias, {stack.expert_count, stack.rows});

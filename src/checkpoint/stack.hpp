@@ -27,11 +27,12 @@ struct StoredStack {
   std::int64_t expert_count = 0;
   std::int64_t rows = 0;
   std::int64_t k_elements = 0;
+  bool rows_first = false;  // [E, N, K], where experts are not NVFP4 (transformers' Qwen3.5)
 };
 
 // `name` is the stack's, "model.layers.0.feed_forward.experts.gate_up_proj". Throws Error as
 // locate_matrix does.
-StoredStack locate_stack(const State& state, const std::string& name);
+StoredStack locate_stack(const State& state, const std::string& name, bool rows_first);
 
 // One expert's matrix in checkpoint order, in memory of its own. `interleaved`: even rows first,
 // odd ones after them, which makes of rows that take turns gate's and then up's.

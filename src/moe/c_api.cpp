@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C twin of the layer: converts plain structs to those of moe.hpp, and exceptions to status
 // codes.
-#include "engine/c_handles.hpp"
-#include "thresher/moe.h"
-#include "thresher/moe.hpp"
-
-// NOLINTNEXTLINE(readability-identifier-naming): C's name for C's handle.
-struct thresher_moe_layer {
-  thresher::MoeLayer layer;
-};
+#include "moe/c_layer.hpp"
 
 namespace thresher {
 namespace {
@@ -56,18 +49,19 @@ void check_count(const char* name, std::int64_t count) {
   if (count < 0) throw Error(fmt::format("{} = {} is negative", name, count));
 }
 
-thresher_moe_layer make_layer(const thresher_engine* engine, const MoeSource& source,
-                              const thresher_moe_options* options) {
-  const Engine& packer = need(engine, "engine").engine;
-  return {MoeLayer(packer, source, options_of(need(options, "options")))};
-}
-
 template <class Value, class Ask>
 Value ask(const thresher_moe_layer* layer, const Ask& question) {
   return value_or_zero([&] { return static_cast<Value>(question(need(layer, "layer").layer)); });
 }
 
 }  // namespace
+
+thresher_moe_layer c_twin::make_layer(const thresher_engine* engine, const MoeSource& source,
+                                      const thresher_moe_options* options) {
+  const Engine& packer = need(engine, "engine").engine;
+  return {MoeLayer(packer, source, options_of(need(options, "options")))};
+}
+
 }  // namespace thresher
 
 using namespace thresher;

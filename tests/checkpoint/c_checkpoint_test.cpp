@@ -84,6 +84,86 @@ TEST_F(CheckpointInC, LoadsWhatOutlivesIt) {
   for (thresher_loaded* each : loaded) thresher_loaded_destroy(each);
 }
 
+// Bits of a layer's output for one token that visits the routed expert.
+std::vector<float> forward_once(const thresher_moe_layer* layer) {
+  std::vector<float> x(32);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = 0.25f * static_cast<float>(i % 7) - 0.5f;
+  std::vector<float> out(x.size());
+  const int32_t id = 0;
+  const float weight = 0.75f;
+  const thresher_moe_tokens tokens{
+      .x = x.data(), .ids = &id, .weights = &weight, .out = out.data(), .token_count = 1};
+  EXPECT_EQ(thresher_moe_forward(layer, &tokens), THRESHER_OK) << thresher_last_error();
+  return out;
+}
+
+TEST_F(CheckpointInC, MakesTheLayerThatItsExpertsMake) {
+  const thresher_engine_options device{.device = "cpu", .thread_count = 1};
+  thresher_engine* engine = nullptr;
+  ASSERT_EQ(thresher_engine_create(&device, &engine), THRESHER_OK) << thresher_last_error();
+  thresher_checkpoint_layer described;
+  ASSERT_EQ(thresher_layer_at(checkpoint_, 0, &described), THRESHER_OK);
+  thresher_moe_options options = described.options;
+  options.tokens_max = 2;
+  options.x = options.out = THRESHER_C_FP32;
+  thresher_moe_layer* alone = nullptr;
+  thresher_moe_layer* with_shared = nullptr;
+  ASSERT_EQ(thresher_moe_load(engine, checkpoint_, 0, 0, 0, 0, &options, &alone), THRESHER_OK)
+      << thresher_last_error();
+  ASSERT_EQ(thresher_moe_load(engine, checkpoint_, 0, 0, 1, 1, &options, &with_shared), THRESHER_OK)
+      << thresher_last_error();
+  EXPECT_EQ(thresher_moe_shared_count(alone), 0);
+  EXPECT_EQ(thresher_moe_shared_count(with_shared), 1);
+
+  thresher_loaded* loaded[2] = {};
+  ASSERT_EQ(thresher_expert_load(checkpoint_, 0, 0, &loaded[0]), THRESHER_OK);
+  ASSERT_EQ(thresher_expert_load(checkpoint_, 0, -1, &loaded[1]), THRESHER_OK);
+  thresher_checkpoint_close(checkpoint_);
+  checkpoint_ = nullptr;
+  const thresher_moe_expert experts[2] = {thresher_loaded_expert(loaded[0]),
+                                          thresher_loaded_expert(loaded[1])};
+  thresher_moe_layer* by_hand[2] = {};
+  for (int64_t shared = 0; shared < 2; ++shared) {
+    ASSERT_EQ(
+        thresher_moe_create(engine, experts, 1, experts + 1, shared, &options, &by_hand[shared]),
+        THRESHER_OK);
+  }
+  EXPECT_EQ(forward_once(alone), forward_once(by_hand[0]));
+  EXPECT_EQ(forward_once(with_shared), forward_once(by_hand[1]));
+  EXPECT_NE(forward_once(alone), forward_once(with_shared));
+  for (thresher_moe_layer* layer : {alone, with_shared, by_hand[0], by_hand[1]}) {
+    thresher_moe_destroy(layer);
+  }
+  for (thresher_loaded* each : loaded) thresher_loaded_destroy(each);
+  thresher_engine_destroy(engine);
+}
+
+TEST_F(CheckpointInC, ALayerThatCannotBeMadeIsAStatus) {
+  const thresher_engine_options device{.device = "cpu", .thread_count = 1};
+  thresher_engine* engine = nullptr;
+  ASSERT_EQ(thresher_engine_create(&device, &engine), THRESHER_OK);
+  const thresher_moe_options options = thresher_moe_options_defaults();
+  thresher_moe_layer* layer = nullptr;
+  const auto refused = [&](const thresher_engine* with, const thresher_checkpoint* from,
+                           int64_t index, int64_t first, int64_t count,
+                           const thresher_moe_options* how) {
+    EXPECT_EQ(thresher_moe_load(with, from, index, first, count, 0, how, &layer), THRESHER_INVALID);
+    EXPECT_EQ(layer, nullptr);
+    return std::string(thresher_last_error());
+  };
+  EXPECT_EQ(refused(nullptr, checkpoint_, 0, 0, 0, &options), "engine is null");
+  EXPECT_EQ(refused(engine, nullptr, 0, 0, 0, &options), "checkpoint is null");
+  EXPECT_EQ(refused(engine, checkpoint_, 0, 0, 0, nullptr), "options is null");
+  EXPECT_EQ(refused(engine, checkpoint_, 1, 0, 0, &options), "layer index = 1 is not in 0..0");
+  EXPECT_EQ(refused(engine, checkpoint_, 0, 1, 0, &options),
+            "model.layers.4.mlp.experts: all experts from 1 on are asked for, and there are 0..0");
+  EXPECT_EQ(refused(engine, checkpoint_, 0, 0, 2, &options),
+            "model.layers.4.mlp.experts: 2 experts from 0 on are asked for, and there are 0..0");
+  EXPECT_EQ(thresher_moe_load(engine, checkpoint_, 0, 0, 0, 0, &options, nullptr),
+            THRESHER_INVALID);
+  thresher_engine_destroy(engine);
+}
+
 TEST_F(CheckpointInC, NonsenseIsAnsweredWithAStatus) {
   thresher_checkpoint* none = checkpoint_;
   EXPECT_EQ(thresher_checkpoint_open("/nowhere/at/all", 1, &none), THRESHER_INVALID);

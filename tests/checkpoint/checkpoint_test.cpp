@@ -134,7 +134,7 @@ TEST(CheckpointFiles, ASourceHandsOverARangeOfExperts) {
   EXPECT_EQ(source.expert(2).up.global_scale, 28.0f);
   EXPECT_EQ(source.expert(2).input_scale, 1.0f);
   EXPECT_EQ(checkpoint.source(layer).expert_count, 3);
-  EXPECT_TRUE(has(complaint([&] { checkpoint.source(layer, 2, 2); }), "experts 2 to 3"));
+  EXPECT_TRUE(has(complaint([&] { checkpoint.source(layer, 2, 2); }), "2 experts from 2 on"));
   EXPECT_TRUE(has(complaint([&] { checkpoint.expert(layer, 3); }), "expert 3 is not in 0..2"));
 }
 

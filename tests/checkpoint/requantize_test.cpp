@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -183,6 +184,174 @@ TEST(Requantize, LinearsAreRoundedWhereAsked) {
   EXPECT_NE(after.find("model.layers.0.mlp.gate.weight"), nullptr);
 }
 
+// Stacks of experts: hidden x 2 * intermediate, or the other way round.
+constexpr std::int64_t kRoundedExperts = 3;
+constexpr std::int64_t kRoundedHidden = 32;
+constexpr std::int64_t kRoundedInner = 48;
+
+struct StackedModel {
+  const char* family;
+  const char* module;
+  const char* router;
+  bool rows_first;   // [E, N, K]
+  bool interleaved;  // rows of gate and up take turns
+  bool biases;
+  bool modelopt_keeps;  // as stacks
+};
+
+constexpr StackedModel kStackedModels[] = {
+    {"llama4", "model.layers.0.feed_forward", "router.weight", false, false, false, true},
+    {"gpt_oss", "model.layers.0.mlp", "router.weight", false, true, true, true},
+    {"qwen", "model.layers.0.mlp", "gate.weight", true, false, false, false},
+    {"qwen", "model.layers.0.mlp", "gate.weight", false, false, true, false},
+};
+
+std::vector<SampleTensor> stacked_model(const StackedModel& model, const std::string& dtype) {
+  const std::string prefix = std::string(model.module) + ".experts.";
+  const auto stack = [&](const std::string& name, std::int64_t rows, std::int64_t k) {
+    SampleTensor tensor = weights(name, dtype, kRoundedExperts * rows, k);
+    tensor.shape = model.rows_first ? std::vector{kRoundedExperts, rows, k}
+                                    : std::vector{kRoundedExperts, k, rows};
+    return tensor;
+  };
+  std::vector<SampleTensor> tensors{
+      stack(prefix + "gate_up_proj", 2 * kRoundedInner, kRoundedHidden),
+      stack(prefix + "down_proj", kRoundedHidden, kRoundedInner)};
+  tensors.push_back(
+      weights(std::string(model.module) + "." + model.router, dtype, 3, kRoundedHidden));
+  if (model.biases) {
+    tensors.push_back(
+        weights(prefix + "gate_up_proj_bias", dtype, kRoundedExperts, 2 * kRoundedInner));
+    tensors.push_back(weights(prefix + "down_proj_bias", dtype, kRoundedExperts, kRoundedHidden));
+  }
+  // Lies in front of all others and puts them askew.
+  tensors.insert(tensors.begin(), noisy("askew", "U8", {1}, 8));
+  return tensors;
+}
+
+// Rows first, first + step, ... of one expert of a stack, as a matrix.
+template <typename Value>
+std::vector<Value> rows_of_stack(const Checkpoint& before, const std::string& name, std::int64_t e,
+                                 const StackedModel& model, std::array<std::int64_t, 3> rows) {
+  const Tensor& tensor = *before.find(name);
+  const std::int64_t n = tensor.shape[model.rows_first ? 1 : 2];
+  const std::int64_t k = tensor.shape[model.rows_first ? 2 : 1];
+  const auto [first, step, count] = rows;
+  std::vector<Value> values;
+  for (std::int64_t r = first; r < first + step * count; r += step) {
+    for (std::int64_t j = 0; j < k; ++j) {
+      const std::int64_t at = e * n * k + (model.rows_first ? r * k + j : j * n + r);
+      Value value;
+      std::memcpy(&value, before.bytes(tensor).get() + at * std::int64_t{sizeof value},
+                  sizeof value);
+      values.push_back(value);
+    }
+  }
+  return values;
+}
+
+template <typename Value>
+void expect_stack_rounded(const Checkpoint& before, const Checkpoint& after,
+                          const StackedModel& model, nvfp4::Rules rules) {
+  const CheckpointLayer& layer = after.layers().at(0);
+  ASSERT_EQ(layer.faults, std::vector<std::string>{});
+  const std::string gate_up = layer.prefix + ".gate_up_proj";
+  const bool modelopt = rules == nvfp4::Rules::kModelOpt;
+  const bool one_scale = modelopt && model.modelopt_keeps;
+  const auto amax = [&](const std::string& name, std::int64_t e) {
+    const Tensor& tensor = *before.find(name);
+    const auto count = static_cast<std::size_t>(tensor.byte_count / sizeof(Value));
+    std::vector<Value> values(count);
+    std::memcpy(values.data(), before.bytes(tensor).get(), tensor.byte_count);
+    const std::size_t share = count / kRoundedExperts;
+    const std::span<const Value> all(values);
+    return nvfp4::finite_amax(
+        "m", one_scale ? all : all.subspan(static_cast<std::size_t>(e) * share, share), 16, 1);
+  };
+  const auto expect_matrix = [&](const Nvfp4View& view, const std::vector<Value>& values,
+                                 float largest) {
+    const float global = nvfp4::global_scale_for<Value>(rules, largest);
+    std::vector<std::uint8_t> codes(values.size() / 2);
+    std::vector<std::uint8_t> scales(values.size() / 16);
+    ASSERT_EQ(view.rows * view.k_elements, static_cast<std::int64_t>(values.size()));
+    nvfp4::quantize_by_rules<Value>(
+        {.values = values,
+         .out = {codes.data(), scales.data(), view.rows, view.k_elements},
+         .rules = rules,
+         .global_scale = global});
+    EXPECT_EQ(view.global_scale, modelopt ? global : 1.0f / global);
+    EXPECT_EQ(std::memcmp(view.codes, codes.data(), codes.size()), 0);
+    EXPECT_EQ(std::memcmp(view.scales, scales.data(), scales.size()), 0);
+  };
+  const std::int64_t step = model.interleaved ? 2 : 1;
+  const std::int64_t up = model.interleaved ? 1 : kRoundedInner;
+  for (std::int64_t e = 0; e < kRoundedExperts; ++e) {
+    SCOPED_TRACE(e);
+    const CheckpointExpert loaded = after.expert(layer, e);
+    const auto rows = [&](const std::string& name, std::array<std::int64_t, 3> which) {
+      return rows_of_stack<Value>(before, name, e, model, which);
+    };
+    const std::string down = layer.prefix + ".down_proj";
+    expect_matrix(loaded.expert.gate, rows(gate_up, {0, step, kRoundedInner}), amax(gate_up, e));
+    expect_matrix(loaded.expert.up, rows(gate_up, {up, step, kRoundedInner}), amax(gate_up, e));
+    expect_matrix(loaded.expert.down, rows(down, {0, 1, kRoundedHidden}), amax(down, e));
+    EXPECT_EQ(loaded.expert.up_bias != nullptr, model.biases);
+    if (!model.biases) continue;
+    const std::vector<float> bias = before.values(*before.find(gate_up + "_bias"));
+    const std::vector<float> down_bias = before.values(*before.find(down + "_bias"));
+    for (std::int64_t r = 0; r < kRoundedInner; ++r) {
+      const float* of_expert = bias.data() + e * 2 * kRoundedInner;
+      EXPECT_EQ(loaded.expert.gate_bias[r], of_expert[r * step]);
+      EXPECT_EQ(loaded.expert.up_bias[r], of_expert[up + r * step]);
+    }
+    for (std::int64_t r = 0; r < kRoundedHidden; ++r) {
+      EXPECT_EQ(loaded.expert.down_bias[r],
+                down_bias[static_cast<std::size_t>(e * kRoundedHidden + r)]);
+    }
+  }
+}
+
+TEST(Requantize, StacksOfExpertsAreRoundedAsTheirMakersWriteThem) {
+  for (const StackedModel& model : kStackedModels) {
+    for (const std::string dtype : {"BF16", "F32"}) {
+      for (const CheckpointFormat format :
+           {CheckpointFormat::kModelOpt, CheckpointFormat::kCompressedTensors}) {
+        SCOPED_TRACE(std::string(model.family) + " " + dtype + " " +
+                     std::string(to_string(format)));
+        const Folder folder;
+        folder.write("x.safetensors", safetensors(stacked_model(model, dtype)));
+        const Folder parent;
+        std::int64_t steps = 0;
+        const Requantization job{.from = folder.path(),
+                                 .to = parent.path() / "out",
+                                 .format = format,
+                                 .progress = [&](const std::string&) { ++steps; }};
+        const std::int64_t promised = tensor_count(job);
+        const RequantizationReport report = requantize(job);
+        EXPECT_EQ(steps, promised);
+        EXPECT_EQ(report.element_count, 3 * kRoundedExperts * kRoundedHidden * kRoundedInner);
+        const Checkpoint before(folder.path());
+        const Checkpoint after(parent.path() / "out");
+        EXPECT_EQ(before.layers().at(0).faults, std::vector<std::string>{});
+        EXPECT_EQ(before.layers().at(0).hidden, kRoundedHidden);
+        EXPECT_EQ(after.layers().at(0).family, model.family);
+        EXPECT_EQ(after.layers().at(0).format, format);
+        const bool modelopt = format == CheckpointFormat::kModelOpt;
+        EXPECT_EQ(after.find(after.layers().at(0).prefix + ".gate_up_proj") != nullptr,
+                  modelopt && model.modelopt_keeps);
+        const auto rules = modelopt ? nvfp4::Rules::kModelOpt : nvfp4::Rules::kCompressedTensors;
+        if (dtype == "F32") {
+          expect_stack_rounded<float>(before, after, model, rules);
+        } else {
+          expect_stack_rounded<Bf16>(before, after, model, rules);
+        }
+        expect_copied(before, after, "askew");
+        expect_copied(before, after, std::string(model.module) + "." + model.router);
+      }
+    }
+  }
+}
+
 struct Refusal {
   const char* name;
   std::vector<SampleTensor> tensors;
@@ -203,16 +372,32 @@ TEST(Requantize, WhatCannotBeDoneLeavesNothing) {
   odd[2] = weights(odd[2].name, "BF16", 24, 48);
   std::vector<SampleTensor> missing = plain_layer("BF16", "experts.0");
   missing.pop_back();
+  const auto stack_of = [](const std::string& dtype, std::int64_t hidden) {
+    const std::int64_t bits = dtype == "BF16" ? 16 : 8;
+    const std::string module = "model.layers.0.mlp.";
+    return std::vector<SampleTensor>{
+        noisy(module + "experts.gate_up_proj", dtype, {2, hidden, 96}, bits),
+        noisy(module + "experts.down_proj", dtype, {2, 48, hidden}, bits),
+        noisy(module + "router.weight", "BF16", {2, hidden}, 16)};
+  };
+  std::vector<SampleTensor> twice = stack_of("BF16", 32);
+  twice.push_back(weights("model.layers.0.mlp.experts.0.up_proj.weight", "BF16", 48, 32));
+  std::vector<SampleTensor> stack_with_nan = stacked_model(kStackedModels[0], "BF16");
+  const std::size_t at = 2 * (kRoundedHidden * 2 * kRoundedInner + 2 * 2 * kRoundedInner + 3);
+  stack_with_nan[1].bytes.replace(at, 2, "\xc0\x7f");
   const Refusal refusals[] = {
       {"nan", with_nan, "row 1, column 5: nan cannot be quantised"},
       {"fp8", fp8, "is F8_E4M3; BF16, F16 or F32 can be quantised"},
       {"odd", odd, "a multiple of 16"},
       {"missing", missing, "has no tensor"},
-      {"stack",
-       {noisy("model.layers.0.mlp.experts.gate_up_proj", "BF16", {2, 32, 96}, 16),
-        noisy("model.layers.0.mlp.experts.down_proj", "BF16", {2, 48, 32}, 16),
+      {"stack of fp8", stack_of("F8_E4M3", 32), "is F8_E4M3; BF16, F16 or F32 can be quantised"},
+      {"stack of odd rows", stack_of("BF16", 24), "a multiple of 16"},
+      {"stack and experts", twice, "stands beside the stack"},
+      {"stack of nan", stack_with_nan, "expert 1: row 2, column 3: nan"},
+      {"mxfp4",
+       {noisy("model.layers.0.mlp.experts.gate_up_proj_blocks", "U8", {2, 96, 1, 16}, 8),
         noisy("model.layers.0.mlp.router.weight", "BF16", {2, 32}, 16)},
-       "stacked in one tensor"},
+       "experts are MXFP4"},
       {"none", {weights("q_proj.weight", "BF16", 16, 16)}, "nothing to quantise"},
   };
   for (const Refusal& refusal : refusals) {

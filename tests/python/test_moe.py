@@ -202,7 +202,7 @@ class Checkpoints(unittest.TestCase):
                 ("there is no tensor 'nobody'", lambda: checkpoint.tensors["nobody"]),
                 ("nobody", lambda: checkpoint.matrix("nobody")),
                 ("", lambda: checkpoint.expert(layer, E)),
-                ("experts 3 to 4 are asked for, and there are 4",
+                ("2 experts from 3 on are asked for, and there are 0..3",
                  lambda: checkpoint.moe(ENGINE, layer, first=3, count=2)),
                 ("there is no option 'speed'", lambda: checkpoint.moe(ENGINE, layer, speed=3)),
                 ("", lambda: checkpoint.moe(ENGINE, layer, shared=True)),

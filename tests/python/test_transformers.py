@@ -2,6 +2,7 @@
 """Tiny random models of four families through plain from_pretrained, against their dequantised twins."""
 import contextlib
 import copy
+import json
 import logging
 import pathlib
 import shutil
@@ -43,7 +44,14 @@ def configs():
             r"shared_experts\.\w+\.weight"),
         "gpt_oss": (transformers.GptOssConfig(
             **COMMON, intermediate_size=64, num_local_experts=4, num_experts_per_tok=2, head_dim=16), r"$.^"),
+        "llama4_text": (transformers.Llama4TextConfig(
+            **COMMON, intermediate_size=48, intermediate_size_mlp=64, num_local_experts=4, num_experts_per_tok=1,
+            head_dim=16, moe_layers=[0, 1], attn_temperature_tuning=False), r"shared_expert\.\w+\.weight"),
     }
+
+
+# Whose experts lie in stacks, which compressed-tensors' format has not.
+STACKED = ("gpt_oss", "llama4_text")
 
 
 def random_model(config):
@@ -81,7 +89,7 @@ class Models(unittest.TestCase):
         for family, (config, linears) in configs().items():
             random_model(config).save_pretrained(cls.folder / family)
             for form in ("modelopt", "compressed-tensors"):
-                if not (family == "gpt_oss" and form == "compressed-tensors"):  # nobody stacks experts there
+                if not (family in STACKED and form == "compressed-tensors"):
                     write_nvfp4(cls.folder / family, cls.folder / f"{family}-{form}",
                                 cls.folder / f"{family}-{form}-twin", form, linears)
 
@@ -183,6 +191,8 @@ class Models(unittest.TestCase):
     def test_the_backend_rounds_unquantised_experts(self):
         tokens = torch.arange(3, 15)[None]
         for family in configs():
+            if family == "llama4_text":
+                continue  # has no interface for a backend
             with self.subTest(family), self.options(activations="fp16"):
                 model = self.load(family, dtype=torch.float32, experts_implementation="thresher")
                 twin = self.load(family, dtype=torch.float32)
@@ -275,9 +285,43 @@ class Models(unittest.TestCase):
             self.assertEqual(said.returncode, 0, said.stderr)
             self.assertRegex(said.stdout, rf"{device}: \[1, 17, 42, 99, .*\]")
 
+    def test_stacks_through_the_command(self):
+        """`thresher quantize` of stacked experts, in both formats, is nearly the model that it was made of."""
+        try:
+            command = command_path()
+        except SystemExit as error:
+            self.skipTest(str(error))
+        tokens = torch.arange(3, 27).view(2, 12)
+        for family in STACKED:
+            plain = self.load(family, dtype=torch.float32)(tokens).logits.flatten()
+            for form in ("modelopt", "compressed-tensors"):
+                target = f"{family}-{form}-made"
+                subprocess.run([command, "quantize", self.folder / family, self.folder / target, "--format", form],
+                               check=True, capture_output=True)
+                with self.subTest(target), self.options(activations="fp16"):
+                    made = self.load(target, dtype=torch.float32)(tokens).logits.flatten()
+                    self.assertGreater(torch.cosine_similarity(made, plain, dim=0).item(), 0.98)
+                    self.assertGreater((made - plain).abs().max().item(), 1e-4)
+
+    def test_a_folder_with_modelopts_older_config(self):
+        target = self.folder / "older"
+        shutil.copytree(self.folder / "qwen3_moe-modelopt", target)
+        config = json.loads((target / "config.json").read_text())
+        said = config.pop("quantization_config")
+        (target / "config.json").write_text(json.dumps(config))
+        (target / "hf_quant_config.json").write_text(json.dumps(
+            {"producer": said["producer"], "quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": None,
+                                                            "group_size": 16, "exclude_modules": ["lm_head"]}}))
+        tokens = torch.arange(3, 15)[None]
+        expected = self.load("qwen3_moe-modelopt", dtype=torch.float32)(tokens).logits
+        self.assertTrue(torch.equal(self.load("older", dtype=torch.float32)(tokens).logits, expected))
+        (target / "hf_quant_config.json").write_text('{"quantization": {"quant_algo": "FP8"}}')
+        self.assertNotIn("quantization_config", transformers.AutoConfig.from_pretrained(target).to_dict())
+
     def test_saving_is_refused(self):
-        with self.assertRaises(ValueError):
+        with self.assertRaisesRegex(thresher.Error, "mixtral-modelopt, which can be copied"):
             self.load("mixtral-modelopt").save_pretrained(self.folder / "again")
+        self.assertFalse((self.folder / "again").exists())
 
 
 if __name__ == "__main__":

@@ -67,6 +67,7 @@ void bind_streams(Binder& bind, Driver& driver) {
   bind.required(driver.cuStreamCreate, "cuStreamCreate");
   bind.required(driver.cuStreamDestroy, "cuStreamDestroy_v2");
   bind.required(driver.cuStreamSynchronize, "cuStreamSynchronize");
+  bind.optional(driver.cuStreamGetCtx, "cuStreamGetCtx");
   bind.required(driver.cuStreamWaitEvent, "cuStreamWaitEvent");
   bind.required(driver.cuEventCreate, "cuEventCreate");
   bind.required(driver.cuEventDestroy, "cuEventDestroy_v2");

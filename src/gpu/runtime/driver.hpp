@@ -54,6 +54,7 @@ struct Driver {
   cuda::Result (*cuStreamCreate)(cuda::Stream*, unsigned flags) = nullptr;
   cuda::Result (*cuStreamDestroy)(cuda::Stream) = nullptr;
   cuda::Result (*cuStreamSynchronize)(cuda::Stream) = nullptr;
+  cuda::Result (*cuStreamGetCtx)(cuda::Stream, cuda::Context*) = nullptr;  // may be absent
   cuda::Result (*cuStreamWaitEvent)(cuda::Stream, cuda::Event, unsigned flags) = nullptr;
   cuda::Result (*cuEventCreate)(cuda::Event*, unsigned flags) = nullptr;
   cuda::Result (*cuEventDestroy)(cuda::Event) = nullptr;

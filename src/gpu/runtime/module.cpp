@@ -182,11 +182,12 @@ void Kernel::launch_arguments(const Stream& stream, const LaunchShape& shape,
   const cuda::Result result =
       context.driver().cuLaunchKernelEx(&config, function_, addresses.data(), nullptr);
   if (result != cuda::kSuccess) [[unlikely]]
-    fail_launch(result, shape);
+    fail_launch(result, stream, shape);
   context.kernel_launches.fetch_add(1, std::memory_order_relaxed);
 }
 
-void Kernel::fail_launch(cuda::Result result, const LaunchShape& shape) const {
+void Kernel::fail_launch(cuda::Result result, const Stream& stream,
+                         const LaunchShape& shape) const {
   const Context& context = *module_->context();
   const std::string call =
       fmt::format("cuLaunchKernelEx({}, grid {}, block {}, {} bytes of shared memory{})", name_,
@@ -195,7 +196,9 @@ void Kernel::fail_launch(cuda::Result result, const LaunchShape& shape) const {
   std::string advice;
   if (!is_sticky(result)) {
     const auto threads_max = static_cast<std::size_t>(threads_per_block_max());
-    if (shape.grid.count() == 0 || shape.block.count() == 0) {
+    if (stream.is_of_another_device()) {
+      advice = "the stream was made on another device: give one of this device";
+    } else if (shape.grid.count() == 0 || shape.block.count() == 0) {
       advice = "nothing to launch: skip empty work";
     } else if (shape.shared_bytes > shared_bytes_allowed_) {
       advice = fmt::format("the kernel is allowed {} bytes: ask for more with allow_shared_bytes",

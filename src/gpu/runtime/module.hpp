@@ -82,7 +82,8 @@ class Kernel {
   void learn_parameters();
   int attribute(cuda::FunctionAttribute which) const;
   void check_arguments(std::span<const Argument> arguments) const;
-  [[noreturn]] void fail_launch(cuda::Result result, const LaunchShape& shape) const;
+  [[noreturn]] void fail_launch(cuda::Result result, const Stream& stream,
+                                const LaunchShape& shape) const;
 
   std::shared_ptr<const OwnedModule> module_;
   std::string name_;

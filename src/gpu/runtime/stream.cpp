@@ -20,6 +20,13 @@ void Stream::wait(const Event& event) const {
                    "cuStreamWaitEvent");
 }
 
+bool Stream::is_of_another_device() const {
+  const Driver& driver = context()->driver();
+  if (handle() == nullptr || driver.cuStreamGetCtx == nullptr) return false;
+  cuda::Context owner = nullptr;
+  return driver.cuStreamGetCtx(handle(), &owner) == cuda::kSuccess && owner != context()->handle();
+}
+
 bool Stream::is_capturing() const {
   context()->make_current();
   int status = 0;

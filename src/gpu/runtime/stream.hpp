@@ -19,6 +19,8 @@ class Stream {
 
   // Work queued from now on waits for what `event` stood for when it was last recorded.
   void wait(const Event& event) const;
+  // Whether the driver says that it was made on another device; asked when a launch has failed.
+  bool is_of_another_device() const;
   // Whether its work is being recorded for a graph.
   bool is_capturing() const;
   // Waits for everything queued so far, and throws what went wrong there.

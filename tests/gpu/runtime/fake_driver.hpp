@@ -119,6 +119,7 @@ class FakeDriver {
   std::uintptr_t last_handle_ = 0;
   std::map<std::string, std::multiset<std::uintptr_t>> out_;
   std::map<cuda::DevicePointer, std::unique_ptr<char[]>> memory_;
+  std::map<cuda::Stream, cuda::Context> context_of_stream_;
   std::map<cuda::Stream, FakeGraph> captures_;
   std::map<cuda::Graph, FakeGraph> graphs_;
   std::size_t shared_bytes_allowed_ = 48 << 10;
@@ -264,8 +265,15 @@ inline void FakeDriver::bind_memory() {
 inline void FakeDriver::bind_streams() {
   driver.cuStreamCreate = [](cuda::Stream* stream, unsigned) {
     const cuda::Result result = enter("cuStreamCreate", true);
-    if (result == cuda::kSuccess) *stream = give_out<cuda::Stream>("stream");
+    if (result == cuda::kSuccess) {
+      *stream = give_out<cuda::Stream>("stream");
+      self_->context_of_stream_[*stream] = current_context_;
+    }
     return result;
+  };
+  driver.cuStreamGetCtx = [](cuda::Stream stream, cuda::Context* context) {
+    *context = self_->context_of_stream_[stream];
+    return enter("cuStreamGetCtx", false);
   };
   driver.cuStreamDestroy = [](cuda::Stream stream) {
     enter("cuStreamDestroy", true);
@@ -397,6 +405,10 @@ inline void FakeDriver::bind_modules() {
                                void**) {
     const cuda::Result result = enter("cuLaunchKernelEx", true);
     if (result != cuda::kSuccess) return result;
+    if (config->stream != nullptr &&
+        self_->context_of_stream_[config->stream] != current_context_) {
+      return cuda::kInvalidHandle;
+    }
     if (config->grid_x == 0 || config->block_x > 384) return cuda::kInvalidValue;
     if (config->shared_bytes > self_->shared_bytes_allowed_) return cuda::kInvalidValue;
     record_node(config->stream, cuda::kGraphNodeKernel);

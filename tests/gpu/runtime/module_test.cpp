@@ -124,6 +124,22 @@ TEST_F(ModuleTest, AKernelCanLeaveAllSharedMemoryToOthers) {
   EXPECT_EQ(error_of([&] { kernel.launch(stream, shape); }), "no error");
 }
 
+TEST_F(ModuleTest, AStreamOfAnotherDeviceIsNamedAsTheReason) {
+  fake.device_count = 2;
+  const Device other(fake.driver, 1);
+  const Stream others(other);
+  const Kernel kernel = load();
+  // As a caller hands it over: a number that nobody can look into.
+  const Stream borrowed(device.context(), others.handle());
+  EXPECT_EQ(error_of([&] { kernel.launch(borrowed, {}); }),
+            "GPU 0: cuLaunchKernelEx(entry, grid 1x1x1, block 1x1x1, 0 bytes of shared memory) "
+            "failed: CUDA result 400; the stream was made on another device: give one of this "
+            "device");
+  EXPECT_EQ(error_of([&] { kernel.launch(Stream(device.context(), stream.handle()), {}); }),
+            "no error");
+  EXPECT_EQ(error_of([&] { kernel.launch(Stream(device.context(), nullptr), {}); }), "no error");
+}
+
 TEST_F(ModuleTest, SharedMemoryBeyondTheDefaultMustBeAllowed) {
   Kernel kernel = load();
   const LaunchShape shape{.grid = {1}, .block = {384}, .shared_bytes = 200000};
