@@ -56,17 +56,18 @@ BallotBox::BallotBox(SeasonBook& book, const SeasonRules& rules, const SeasonToo
 std::vector<Shark> BallotBox::panel() {
   const SeasonRecord& record = book_.record;
   const Machine machine = machine_of(record, rules_);
-  return {theorist({.suite = rules_.suite,
-                    .machine = machine,
-                    .champion = record.champion,
-                    .champion_us = record.champion_us,
-                    .terms = rules_.terms}),
-          skeptic(past_claims(book_.ledger), rules_.terms),
-          pragmatist({.suite = rules_.suite,
-                      .machine = machine,
-                      .champion = record.champion,
-                      .terms = rules_.terms}),
-          oracle([this](const Contestant& contestant) { return pilot_of(contestant); }, rules_.terms)};
+  return {
+      theorist({.suite = rules_.suite,
+                .machine = machine,
+                .champion = record.champion,
+                .champion_us = record.champion_us,
+                .terms = rules_.terms}),
+      skeptic(past_claims(book_.ledger), rules_.terms),
+      pragmatist({.suite = rules_.suite,
+                  .machine = machine,
+                  .champion = record.champion,
+                  .terms = rules_.terms}),
+      oracle([this](const Contestant& contestant) { return pilot_of(contestant); }, rules_.terms)};
 }
 
 std::optional<Verdict> BallotBox::pilot_of(const Contestant& contestant) const {

@@ -226,9 +226,8 @@ void RoundPlayer::build_controls() {
 
 // What was begun together is played to its end: its matches may be anywhere by now.
 bool RoundPlayer::is_begun(const std::vector<std::string>& batch) const {
-  return std::any_of(batch.begin(), batch.end(), [&](const std::string& pitch) {
-    return round().match_of(pitch) != nullptr;
-  });
+  return std::any_of(batch.begin(), batch.end(),
+                     [&](const std::string& pitch) { return round().match_of(pitch) != nullptr; });
 }
 
 // Does what is still to be done about pitches that are built: match, verdict, and what follows. An
@@ -391,7 +390,8 @@ void RoundPlayer::settle_overtime(double deadline) {
     draw_consequences(stretch.attempt, *stretch.earlier);
   }
   std::vector<Stretch> begun;
-  for (const auto& [number, pitch] : book_.record.overtime) begun.push_back(stretch_of(number, pitch));
+  for (const auto& [number, pitch] : book_.record.overtime)
+    begun.push_back(stretch_of(number, pitch));
   play(begun);
 }
 

@@ -25,7 +25,8 @@ class RoundPlayer {
   // built but the winner. False, and no round, when no pitch can enter.
   bool play(double deadline);
 
-  // Goes on with the most promising of the unclear matches, so many as there are jobs. False when there is none, or no time.
+  // Goes on with the most promising of the unclear matches, so many as there are jobs. False when
+  // there is none, or no time.
   bool play_overtime(double deadline);
 
   // What follows from stretches that were played in overtime, if a kill came before it; and those

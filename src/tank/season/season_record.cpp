@@ -205,7 +205,8 @@ void SeasonRecord::apply_data(const LedgerEntry& entry) {
     return;
   }
   if (entry.kind == "overtime") {
-    for (const Json& one : data.at("matches")) overtime.emplace_back(one.at("round"), one.at("pitch"));
+    for (const Json& one : data.at("matches"))
+      overtime.emplace_back(one.at("round"), one.at("pitch"));
     return;
   }
   if (entry.kind == "veto") {
