@@ -1,7 +1,7 @@
 # The thresher command. The C++ runtime is linked in, so that the binary runs where nothing can be
 # installed.
 set(tool_sources)
-foreach(folder src/measure src/cli src/referee src/tune src/tank src/report bench)
+foreach(folder src/measure src/cli src/referee src/tune src/tank src/cluster src/report bench)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
   list(APPEND tool_sources ${sources})
 endforeach()

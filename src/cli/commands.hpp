@@ -25,6 +25,7 @@ Command referee_command();
 Command referee_simulate_command();
 Command referee_selftest_command();
 Command tune_command();
+Command task_command();
 Command worker_command();
 Command caretaker_command();
 

@@ -12,8 +12,10 @@
 
 #include "bench/openblas.hpp"
 #include "cli/backend_option.hpp"
+#include "cli/cluster_options.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
+#include "cli/doctor_slurm.hpp"
 #include "cli/machine.hpp"
 #include "cli/progress.hpp"
 #include "cli/table.hpp"
@@ -31,6 +33,8 @@ struct DoctorOptions {
   double seconds = 1.5;
   int thread_count = 0;
   bool json = false;
+  ClusterOptions cluster;
+  int task_count = 0;
 };
 
 // What the CPU reached with so many threads, by name.
@@ -246,6 +250,13 @@ void print_surroundings(const Examination& found) {
 }
 
 int run_doctor(const DoctorOptions& options) {
+  check_cluster(options.cluster);
+  if (options.cluster.is_remote()) {
+    return examine_cluster({.cluster = options.cluster,
+                            .backend = options.backend.empty() ? "cpu" : options.backend,
+                            .task_count = options.task_count,
+                            .json = options.json});
+  }
   const Examination found = examine(options);
   if (options.json) {
     print_examination_json(found);
@@ -263,19 +274,26 @@ int run_doctor(const DoctorOptions& options) {
 
 Command doctor_command() {
   const auto options = std::make_shared<DoctorOptions>();
+  std::vector<Option> all{backend_option(options->backend),
+                          {.name = "--seconds",
+                           .value = &options->seconds,
+                           .what = "Time to measure per thread count",
+                           .range = {{0.05, 600}}},
+                          {.name = "--threads",
+                           .value = &options->thread_count,
+                           .what = "Threads to measure with besides one",
+                           .range = {{1, 1024}},
+                           .default_text = "all cores"},
+                          json_flag(options->json),
+                          {.name = "--tasks",
+                           .value = &options->task_count,
+                           .what = "With --on slurm: so many empty tasks, to see how fast they go",
+                           .range = {{1, 100000}},
+                           .default_text = "one that looks at its node"}};
+  for (Option& one : cluster_options(options->cluster)) all.push_back(std::move(one));
   return {.name = "doctor",
           .what = "Say what this machine has, what it can do and how quiet it is",
-          .options = {backend_option(options->backend),
-                      {.name = "--seconds",
-                       .value = &options->seconds,
-                       .what = "Time to measure per thread count",
-                       .range = {{0.05, 600}}},
-                      {.name = "--threads",
-                       .value = &options->thread_count,
-                       .what = "Threads to measure with besides one",
-                       .range = {{1, 1024}},
-                       .default_text = "all cores"},
-                      json_flag(options->json)},
+          .options = all,
           .run = [options] { return run_doctor(*options); }};
 }
 

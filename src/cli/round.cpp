@@ -51,12 +51,13 @@ Command round_command() {
           .options = all,
           .run = [options] {
             Ledger ledger(options->ledger);
-            SeasonSetup setup = make_setup(*options, ledger);
+            const std::unique_ptr<ClusterPlace> place = place_of(*options);
+            SeasonSetup setup = make_setup(*options, ledger, place.get());
             setup.rounds_max = 1;
             setup.stays_open = true;
             setup.rules.tries_max =
                 static_cast<int>(std::max<std::size_t>(3, setup.pitches.size()));
-            const int exit_code = play(*options, ledger, setup);
+            const int exit_code = play(*options, ledger, setup, place.get());
             if (!options->json) say_what_was_left(setup, read_season(ledger, setup.rules.season));
             return exit_code;
           }};

@@ -24,7 +24,8 @@ Command season_command() {
           .options = all,
           .run = [options] {
             Ledger ledger(options->ledger);
-            return play(*options, ledger, make_setup(*options, ledger));
+            const std::unique_ptr<ClusterPlace> place = place_of(*options);
+            return play(*options, ledger, make_setup(*options, ledger, place.get()), place.get());
           }};
 }
 

@@ -10,6 +10,7 @@
 #include <random>
 
 #include "cli/backend_option.hpp"
+#include "cli/cluster_place.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "cli/contestant_threads.hpp"
@@ -155,6 +156,9 @@ void set_matches(SeasonRules& rules, const SeasonOptions& options, double second
   rules.match.seconds_max = options.match_seconds;
   rules.match.gpu = gpu_engine_options();
   rules.match.confinement.hidden = hidden_from_contestants(options.ledger);
+  if (options.cluster.is_remote()) {
+    rules.match.confinement.hidden.push_back(spool_folder(options.cluster, options.ledger));
+  }
   rules.match.blocks_per_problem = 2;
   rules.match.analysis = {.heats_min = 4, .heats_max = 16};
   rules.pilot = rules.match;
@@ -165,10 +169,24 @@ void set_matches(SeasonRules& rules, const SeasonOptions& options, double second
   rules.pilot_seconds_max = kPilotShare * seconds;
 }
 
+// Of a cluster's nodes this machine knows nothing but what was asked for.
+const Backend& resolve_there(const SeasonOptions& options, std::string word,
+                             const std::vector<std::string>& variants) {
+  const bool asks_for_gpu = options.cluster.gres.starts_with("gpu");
+  if (word.empty() && variants.empty()) word = asks_for_gpu ? "gpu" : "cpu";
+  return choose_backend(word, variants, /*why_no_gpu=*/{});
+}
+
+const Backend& resolve(const SeasonOptions& options, const std::string& word,
+                       const std::vector<std::string>& variants = {}) {
+  return options.cluster.is_remote() ? resolve_there(options, word, variants)
+                                     : resolve_backend(word, variants);
+}
+
 // What the season is about says where it is played: the pitches that were named, if they agree, or
 // the champion.
 const Backend& new_backend(const SeasonOptions& options, const std::vector<Pitch>& pitches) {
-  if (!options.champion.empty()) return resolve_backend(options.backend, {options.champion});
+  if (!options.champion.empty()) return resolve(options, options.backend, {options.champion});
   std::string word = options.backend;
   const bool agree = std::all_of(pitches.begin(), pitches.end(), [&](const Pitch& pitch) {
     return pitch.backend == pitches.front().backend;
@@ -177,7 +195,7 @@ const Backend& new_backend(const SeasonOptions& options, const std::vector<Pitch
       find_backend(pitches.front().backend) != nullptr) {
     word = pitches.front().backend;
   }
-  return resolve_backend(word);
+  return resolve(options, word);
 }
 
 Contestant starting_champion(const SeasonOptions& options, const Backend& backend) {
@@ -191,20 +209,34 @@ std::string suite_argument(const SeasonOptions& options, const Backend& backend)
   return std::string(backend.season_suite);
 }
 
-void start_here(const SeasonOptions& options, SeasonSetup& setup) {
+void start(const SeasonOptions& options, SeasonSetup& setup) {
   SeasonRules& rules = setup.rules;
   const Backend& backend = new_backend(options, setup.pitches);
   rules.backend = backend.name;
   const std::string suite = suite_argument(options, backend);
   rules.suite = load_named_suite(suite);
-  check_match_fits(rules.suite);
   rules.rubric = rubric_by_name(options.rubric);
   rules.terms = terms_from(options.terms);
-  rules.match.thread_count = contestant_threads(options.thread_count);
   setup.champion = starting_champion(options, backend);
   setup.seed = options.seed != 0 ? options.seed : std::random_device{}();
   setup.environment = {{"version", THRESHER_VERSION}, {"suite_argument", suite}};
+}
+
+void measure_here(const SeasonOptions& options, SeasonSetup& setup) {
+  check_match_fits(setup.rules.suite);
+  setup.rules.match.thread_count = contestant_threads(options.thread_count);
   measure_device(setup);
+}
+
+// Queueing and measuring may take a while.
+void measure_there(const SeasonOptions& options, ClusterPlace& place, SeasonSetup& setup) {
+  const Interruption interruption("no season has begun yet; the same command starts it anew");
+  SeasonTicker ticker(setup.seconds_max);
+  ticker.begin("asking a node of the cluster what it can do");
+  place.set_voice({.report = [&](const std::string& text) { ticker.step(text); }});
+  setup.rules.match.thread_count = options.thread_count;
+  place.survey(setup);
+  place.set_voice({});
 }
 
 // The rules of a season are those it was started with.
@@ -221,7 +253,7 @@ void go_on(const SeasonOptions& options, const SeasonRecord& record, SeasonSetup
                     "--terms out",
                     setup.rules.season));
   }
-  setup.rules.backend = resolve_backend(backend).name;
+  setup.rules.backend = resolve(options, backend).name;
   setup.rules.suite =
       load_named_suite(start.at("environment").value("suite_argument", start.at("suite")));
   setup.rules.rubric = start.at("rubric").get<Rubric>();
@@ -229,68 +261,99 @@ void go_on(const SeasonOptions& options, const SeasonRecord& record, SeasonSetup
   setup.rules.match.thread_count = start.at("threads");
 }
 
+bool has_new(const std::vector<Pitch>& pitches, const SeasonRecord& record) {
+  return std::any_of(pitches.begin(), pitches.end(), [&](const Pitch& pitch) {
+    return std::none_of(record.pitches.begin(), record.pitches.end(),
+                        [&](const Pitch& known) { return known.name == pitch.name; });
+  });
+}
+
+// What constraints call the machine.
+std::string device_of(const nlohmann::json& environment) {
+  return environment.value("device", environment.value("cpu", ""));
+}
+
 }  // namespace
 
 std::vector<Option> season_options(SeasonOptions& options) {
   Option backend = backend_option(options.backend);
   backend.default_text = "that of the pitches named, else gpu where there is a usable one";
-  return {{"--votes", &options.votes, "Ballots of people or agents, a .toml file each"},
-          {.name = "--suite",
-           .value = &options.suite,
-           .what = "Suite name or .toml file",
-           .default_text = fmt::format("{}, on a GPU {}", backend_named("cpu").season_suite,
-                                       backend_named("gpu").season_suite)},
-          backend,
-          {.name = "--season",
-           .value = &options.season,
-           .what = "Its name; one that is unfinished goes on",
-           .default_text = "today's date and a letter"},
-          {.name = "--rubric",
-           .value = &options.rubric,
-           .what = "What scores weigh",
-           .words = rubric_names()},
-          {.name = "--champion",
-           .value = &options.champion,
-           .what = "The variant that holds the title at first",
-           .default_text = "a baseline without any of the ideas"},
-          terms_option(options.terms),
-          {.name = "--seconds",
-           .value = &options.seconds,
-           .what = "Time for all of it",
-           .range = {{1, 1e7}},
-           .default_text =
-               fmt::format("{}, of a season that goes on what it has left", kSeasonSeconds)},
-          {.name = "--match-seconds",
-           .value = &options.match_seconds,
-           .what = "Longest time of one match before others get theirs",
-           .range = {{1, 86400}}},
-          contestant_threads_option(options.thread_count),
-          {.name = "--seed",
-           .value = &options.seed,
-           .what = "Of the draw of control picks",
-           .default_text = "drawn from the system"},
-          ledger_option(options.ledger),
-          json_flag(options.json)};
+  std::vector<Option> all{
+      {"--votes", &options.votes, "Ballots of people or agents, a .toml file each"},
+      {.name = "--suite",
+       .value = &options.suite,
+       .what = "Suite name or .toml file",
+       .default_text = fmt::format("{}, on a GPU {}", backend_named("cpu").season_suite,
+                                   backend_named("gpu").season_suite)},
+      backend,
+      {.name = "--season",
+       .value = &options.season,
+       .what = "Its name; one that is unfinished goes on",
+       .default_text = "today's date and a letter"},
+      {.name = "--rubric",
+       .value = &options.rubric,
+       .what = "What scores weigh",
+       .words = rubric_names()},
+      {.name = "--champion",
+       .value = &options.champion,
+       .what = "The variant that holds the title at first",
+       .default_text = "a baseline without any of the ideas"},
+      terms_option(options.terms),
+      {.name = "--seconds",
+       .value = &options.seconds,
+       .what = "Time for all of it",
+       .range = {{1, 1e7}},
+       .default_text =
+           fmt::format("{}, of a season that goes on what it has left", kSeasonSeconds)},
+      {.name = "--match-seconds",
+       .value = &options.match_seconds,
+       .what = "Longest time of one match before others get theirs",
+       .range = {{1, 86400}}},
+      contestant_threads_option(options.thread_count),
+      {.name = "--seed",
+       .value = &options.seed,
+       .what = "Of the draw of control picks",
+       .default_text = "drawn from the system"},
+      ledger_option(options.ledger),
+      json_flag(options.json)};
+  for (Option& one : cluster_options(options.cluster)) all.push_back(std::move(one));
+  return all;
 }
 
-SeasonSetup make_setup(const SeasonOptions& options, const Ledger& ledger) {
+SeasonSetup make_setup(const SeasonOptions& options, const Ledger& ledger, ClusterPlace* place) {
+  check_cluster(options.cluster);
   SeasonSetup setup;
   setup.rules.season = season_name(options, ledger);
-  setup.pitches = playable(load_pitches(options.pitches));
+  setup.pitches = load_pitches(options.pitches);
   const SeasonRecord record = read_season(ledger, setup.rules.season);
-  if (record.has_started) {
+  const bool is_new = !record.has_started;
+  if (!is_new) {
     go_on(options, record, setup);
   } else {
     if (options.resume || options.more_seconds > 0) {
       throw UsageError(fmt::format("there is no season '{}' to go on with", options.season));
     }
-    const Interruption interruption("nothing is recorded yet; the same command starts it anew");
-    start_here(options, setup);
+    start(options, setup);
   }
   const Backend& backend = backend_named(setup.rules.backend);
-  setup.rules.device = backend.device_name();
   if (record.pitches.empty() && options.pitches.empty()) {
-    setup.pitches = playable(load_pitches(shipped_files(backend, options.ledger)));
+    setup.pitches = load_pitches(shipped_files(backend, options.ledger));
+  }
+  setup.rules.jobs = job_count(options.cluster);
+  if (place == nullptr) {
+    setup.pitches = playable(std::move(setup.pitches));
+    if (is_new) {
+      const Interruption interruption("nothing is recorded yet; the same command starts it anew");
+      measure_here(options, setup);
+    }
+    setup.rules.device = backend.device_name();
+  } else {
+    if (is_new) {
+      measure_there(options, *place, setup);
+    } else if (has_new(setup.pitches, record)) {
+      place->leave_out_unplayable(setup);
+    }
+    setup.rules.device = device_of(is_new ? setup.environment : record.start.at("environment"));
   }
   for (const fs::path& file : options.votes) {
     for (Ballot& ballot : load_votes(file, setup.rules.rubric)) {
@@ -311,6 +374,7 @@ std::string how_to_go_on(const SeasonOptions& options, const SeasonSetup& setup)
   command += fmt::format(" --season {} --ledger {} --seconds {} --match-seconds {}",
                          shell_quoted(setup.rules.season), shell_quoted(options.ledger.string()),
                          options.seconds, options.match_seconds);
+  command += cluster_words(options.cluster);
   if (setup.stays_open) {
     for (const fs::path& pitch : options.pitches) command += " " + shell_quoted(pitch.string());
   }
@@ -318,28 +382,62 @@ std::string how_to_go_on(const SeasonOptions& options, const SeasonSetup& setup)
                      setup.rules.season, command);
 }
 
-int play(const SeasonOptions& options, Ledger& ledger, const SeasonSetup& setup) {
-  const Interruption interruption(how_to_go_on(options, setup));
-  const Presence presence(setup.stays_open ? "round" : "season");
+// The season asks this machine for everything.
+SeasonTools tools_here(Ledger& ledger, const SeasonSetup& setup, SeasonTicker& ticker) {
   const auto begin = std::chrono::steady_clock::now();
+  return {
+      .judge = RefereeOfSeason(ticker),
+      .hash = contestant_hash,
+      .research =
+          [&](const Contestant& champion) {
+            return findings_on(champion, setup.rules,
+                               read_season(ledger, setup.rules.season).rates);
+          },
+      .seconds_now =
+          [begin] {
+            return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+          },
+      .report = [&](const std::string& what) { ticker.begin(what); },
+      .announce = [&](const std::string& what) { ticker.announce(what); }};
+}
+
+// The season asks a cluster's nodes.
+SeasonTools tools_there(Ledger& ledger, const SeasonSetup& setup, SeasonTicker& ticker,
+                        ClusterPlace& place) {
+  SeasonTools tools = tools_here(ledger, setup, ticker);
+  place.set_voice({.report = [&](const std::string& text) { ticker.step(text); },
+                   .announce = [&](const std::string& text) { ticker.announce(text); }});
+  const SeasonRecord record = read_season(ledger, setup.rules.season);
+  if (record.has_started) place.open(setup.rules.season, record.start);
+  tools.research = [&](const Contestant& champion) {
+    return place.findings(champion, setup.rules, read_season(ledger, setup.rules.season).rates);
+  };
+  tools.seconds_now = [&] { return place.seconds_now(); };
+  tools.play_all = [&](const std::vector<MatchOrder>& orders, const TakeReport& take) {
+    if (!place.is_open()) {
+      place.open(setup.rules.season, read_season(ledger, setup.rules.season).start);
+    }
+    place.play_all(orders, take);
+  };
+  return tools;
+}
+
+std::unique_ptr<ClusterPlace> place_of(const SeasonOptions& options) {
+  if (!options.cluster.is_remote()) return nullptr;
+  return std::make_unique<ClusterPlace>(options.cluster, options.ledger);
+}
+
+int play(const SeasonOptions& options, Ledger& ledger, const SeasonSetup& setup,
+         ClusterPlace* place) {
+  const Interruption interruption(how_to_go_on(options, setup));
+  std::optional<Presence> presence;
+  if (place == nullptr) presence.emplace(setup.stays_open ? "round" : "season");
   {
     SeasonTicker ticker(setup.seconds_max);
-    const SeasonTools tools{
-        .judge = RefereeOfSeason(ticker),
-        .hash = contestant_hash,
-        .research =
-            [&](const Contestant& champion) {
-              return findings_on(champion, setup.rules,
-                                 read_season(ledger, setup.rules.season).rates);
-            },
-        .seconds_now =
-            [&] {
-              return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
-                  .count();
-            },
-        .report = [&](const std::string& what) { ticker.begin(what); },
-        .announce = [&](const std::string& what) { ticker.announce(what); }};
-    play_season(ledger, setup, tools);
+    play_season(ledger, setup,
+                place == nullptr ? tools_here(ledger, setup, ticker)
+                                 : tools_there(ledger, setup, ticker, *place));
+    if (place != nullptr) place->finish();
   }
   const Scoreboard board = scoreboard(ledger, setup.rules.season);
   if (options.json) {

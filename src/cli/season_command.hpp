@@ -4,9 +4,11 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "cli/cluster_place.hpp"
 #include "cli/command.hpp"
 #include "cli/ledger_path.hpp"
 #include "tank/season/season.hpp"
@@ -32,15 +34,20 @@ struct SeasonOptions {
   std::filesystem::path ledger = kDefaultLedger;
   bool resume = false;
   bool json = false;
+  ClusterOptions cluster;
 };
 
 std::vector<Option> season_options(SeasonOptions& options);
 
+// Where matches are played, if not here; null: here.
+std::unique_ptr<ClusterPlace> place_of(const SeasonOptions& options);
+
 // Measures the machine when the season is new, and takes everything from the ledger when it goes
 // on.
-SeasonSetup make_setup(const SeasonOptions& options, const Ledger& ledger);
+SeasonSetup make_setup(const SeasonOptions& options, const Ledger& ledger, ClusterPlace* place);
 
 // Plays with the real referee, says on stderr what happens, and prints the scoreboard.
-int play(const SeasonOptions& options, Ledger& ledger, const SeasonSetup& setup);
+int play(const SeasonOptions& options, Ledger& ledger, const SeasonSetup& setup,
+         ClusterPlace* place);
 
 }  // namespace thresher::cli

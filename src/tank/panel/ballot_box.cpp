@@ -2,6 +2,7 @@
 #include "tank/panel/ballot_box.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -33,6 +34,12 @@ RankedPitch ranked(const std::string& pitch, const std::vector<Ballot>& ballots,
   return {pitch, mean, std::sqrt(std::max(0.0, squares / weight_sum - mean * mean)), pilot_failed};
 }
 
+std::string pitches_of(const std::vector<MatchOrder>& orders) {
+  std::vector<std::string> names;
+  for (const MatchOrder& order : orders) names.push_back(order.match.challenger.name);
+  return fmt::to_string(fmt::join(names, ", "));
+}
+
 const Pitch& find(const std::vector<Pitch>& pitches, const std::string& name) {
   const auto found = std::find_if(pitches.begin(), pitches.end(),
                                   [&](const Pitch& pitch) { return pitch.name == name; });
@@ -49,34 +56,66 @@ BallotBox::BallotBox(SeasonBook& book, const SeasonRules& rules, const SeasonToo
 std::vector<Shark> BallotBox::panel() {
   const SeasonRecord& record = book_.record;
   const Machine machine = machine_of(record, rules_);
-  return {theorist({.suite = rules_.suite,
-                    .machine = machine,
-                    .champion = record.champion,
-                    .champion_us = record.champion_us,
-                    .terms = rules_.terms}),
-          skeptic(past_claims(book_.ledger), rules_.terms),
-          pragmatist({.suite = rules_.suite,
-                      .machine = machine,
-                      .champion = record.champion,
-                      .terms = rules_.terms}),
-          oracle([this](const Contestant& contestant) { return pilot(contestant); }, rules_.terms)};
+  return {
+      theorist({.suite = rules_.suite,
+                .machine = machine,
+                .champion = record.champion,
+                .champion_us = record.champion_us,
+                .terms = rules_.terms}),
+      skeptic(past_claims(book_.ledger), rules_.terms),
+      pragmatist({.suite = rules_.suite,
+                  .machine = machine,
+                  .champion = record.champion,
+                  .terms = rules_.terms}),
+      oracle([this](const Contestant& contestant) { return pilot_of(contestant); }, rules_.terms)};
 }
 
-std::optional<Verdict> BallotBox::pilot(const Contestant& contestant) {
+std::optional<Verdict> BallotBox::pilot_of(const Contestant& contestant) const {
   const std::string pair = book_.record.champion_hash + tools_.hash(contestant);
-  if (const auto known = pilots_.find(pair); known != pilots_.end()) return known->second;
-  if (pilot_seconds_ >= rules_.pilot_seconds_max) return std::nullopt;
-  const MatchRecord played = tools_.judge({.champion = book_.record.champion,
-                                           .challenger = contestant,
-                                           .suite = rules_.suite,
-                                           .terms = rules_.terms,
-                                           .options = rules_.pilot});
-  pilot_seconds_ += played.seconds;
-  return pilots_.emplace(pair, played.verdict).first->second;
+  const auto known = pilots_.find(pair);
+  return known == pilots_.end() ? std::nullopt : std::optional(known->second);
+}
+
+// Before the Oracle is asked, as many at once as there are jobs.
+void BallotBox::play_pilots(int round, const std::vector<Pitch>& candidates) {
+  std::vector<MatchOrder> orders;
+  std::vector<std::string> pairs;
+  for (const Pitch& pitch : candidates) {
+    const std::string hash = tools_.hash(pitch.contestant);
+    const std::string pair = book_.record.champion_hash + hash;
+    if (pilots_.contains(pair) || has_ballot(round, kOracle, pitch.name)) continue;
+    if (std::find(pairs.begin(), pairs.end(), pair) != pairs.end()) continue;
+    pairs.push_back(pair);
+    orders.push_back({.id = match_id({.round = round,
+                                      .pitch = pitch.name,
+                                      .stage = "pilot",
+                                      .champion_hash = book_.record.champion_hash,
+                                      .challenger_hash = hash}),
+                      .match = {.champion = book_.record.champion,
+                                .challenger = pitch.contestant,
+                                .suite = rules_.suite,
+                                .terms = rules_.terms,
+                                .options = rules_.pilot}});
+  }
+  const std::size_t step = static_cast<std::size_t>(rules_.jobs);
+  for (std::size_t begin = 0; begin < orders.size(); begin += step) {
+    if (pilot_seconds_ >= rules_.pilot_seconds_max) return;
+    const std::size_t end = std::min(begin + step, orders.size());
+    const std::vector<MatchOrder> batch(orders.begin() + static_cast<std::ptrdiff_t>(begin),
+                                        orders.begin() + static_cast<std::ptrdiff_t>(end));
+    tools_.report(fmt::format("{} tries {}", kOracle, pitches_of(batch)));
+    play_matches(tools_, batch, [&](std::size_t index, const MatchReport& report) {
+      pilot_seconds_ += report.record.seconds / report.together;
+      pilots_.emplace(pairs[begin + index], report.record.verdict);
+    });
+  }
 }
 
 void BallotBox::collect(int round, const std::vector<Pitch>& candidates) {
-  for (const Shark& shark : panel()) collect_from(shark, round, candidates);
+  for (const Shark& shark : panel()) {
+    if (shark.name == kOracle) play_pilots(round, candidates);
+    collect_from(shark, round, candidates);
+  }
   for (const Ballot& vote : votes_) {
     const bool is_candidate =
         std::any_of(candidates.begin(), candidates.end(),

@@ -29,7 +29,8 @@ class BallotBox {
 
  private:
   std::vector<Shark> panel();
-  std::optional<Verdict> pilot(const Contestant& contestant);
+  std::optional<Verdict> pilot_of(const Contestant& contestant) const;
+  void play_pilots(int round, const std::vector<Pitch>& candidates);
   void collect_from(const Shark& shark, int round, const std::vector<Pitch>& candidates);
   void append(int round, Ballot ballot);
   bool has_ballot(int round, const std::string& shark, const std::string& pitch) const;

@@ -59,9 +59,9 @@ Belief belief_from(const std::optional<Verdict>& verdict) {
 }  // namespace
 
 Shark oracle(Pilot pilot, const DealTerms& terms) {
-  return {"Oracle", [pilot = std::move(pilot), terms](const Pitch& pitch) {
+  return {kOracle, [pilot = std::move(pilot), terms](const Pitch& pitch) {
             const std::optional<Verdict> verdict = pilot(pitch.contestant);
-            Ballot ballot = make_ballot("Oracle", pitch, belief_from(verdict), terms);
+            Ballot ballot = make_ballot(kOracle, pitch, belief_from(verdict), terms);
             ballot.pilot_failed = verdict && (verdict->kind == VerdictKind::kWrong ||
                                               verdict->kind == VerdictKind::kInvalid);
             return ballot;

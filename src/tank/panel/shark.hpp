@@ -100,6 +100,7 @@ using Pilot = std::function<std::optional<Verdict>(const Contestant& contestant)
 
 // The Oracle buys a pilot: a match too short for a verdict, long enough for a hint. It reads
 // nothing else, not even the claim.
+inline constexpr const char* kOracle = "Oracle";
 Shark oracle(Pilot pilot, const DealTerms& terms);
 
 }  // namespace thresher

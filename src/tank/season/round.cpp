@@ -2,6 +2,7 @@
 #include "tank/season/round.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -48,6 +49,18 @@ double tenths(double seconds) { return std::floor(10 * seconds) / 10; }
 // is, and what lost against one champion does not beat a faster one.
 bool is_laid_over_champion(const Pitch& pitch) {
   return pitch.contestant.kind == ContestantKind::kVariant && pitch.contestant.variant.empty();
+}
+
+// Groups of `size` in the order of `line`, the last one with what is left.
+std::vector<std::vector<std::string>> batches_of(const std::vector<std::string>& line, int size) {
+  std::vector<std::vector<std::string>> batches;
+  for (const std::string& one : line) {
+    if (batches.empty() || batches.back().size() == static_cast<std::size_t>(size)) {
+      batches.emplace_back();
+    }
+    batches.back().push_back(one);
+  }
+  return batches;
 }
 
 std::vector<std::string> sharks_of(const std::vector<Ballot>& ballots) {
@@ -183,17 +196,24 @@ bool RoundPlayer::had_match_before(const std::string& pitch) const {
                      [&](const auto& one) { return one.second.match_of(pitch) != nullptr; });
 }
 
-// The winner, and while nothing is accepted its runners-up.
+// The winner, and while nothing is accepted its runners-up: so many at once as there are jobs. All
+// of them meet the champion that the round began with, and the first of them in the order of the
+// vote that is accepted takes the title, whoever was ready first and whoever gained most: the
+// largest of several gains is also the luckiest.
 void RoundPlayer::try_pitches() {
-  int tries = 0;
+  std::vector<std::string> line;
   for (const RankedPitch& ranked : ranking()) {
     const PlayedMatch* played = round().match_of(ranked.pitch);
-    if (played != nullptr && played->control) continue;
-    const bool may_build =
-        tries < rules_.tries_max && (tries == 0 || tools_.seconds_now() < deadline_);
-    if (played == nullptr && !may_build) break;
-    ++tries;
-    if (settle(ranked.pitch, /*control=*/false).verdict.kind == VerdictKind::kAccepted) break;
+    if (played == nullptr || !played->control) line.push_back(ranked.pitch);
+  }
+  const std::size_t tries_max = static_cast<std::size_t>(std::max(rules_.tries_max, rules_.jobs));
+  std::size_t tries = 0;
+  for (const std::vector<std::string>& batch : batches_of(line, rules_.jobs)) {
+    const bool may_build = tries < tries_max && (tries == 0 || tools_.seconds_now() < deadline_);
+    if (!is_begun(batch) && !may_build) break;
+    tries += batch.size();
+    settle(batch, /*control=*/false);
+    if (round().has_new_champion) break;
   }
 }
 
@@ -202,6 +222,7 @@ void RoundPlayer::try_pitches() {
 // pilot will fail again, before it comes to timing: that costs little, and puts it on record.
 void RoundPlayer::build_controls() {
   const std::vector<RankedPitch> order = ranking();
+  std::vector<std::string> drawn;
   for (std::size_t rank_index = 0; rank_index < order.size(); ++rank_index) {
     const PlayedMatch* played = round().match_of(order[rank_index].pitch);
     if (played != nullptr && !played->control) continue;
@@ -210,17 +231,53 @@ void RoundPlayer::build_controls() {
     const double ticket =
         static_cast<double>(Random(book_.record.seed, stream).below(kTickets)) / kTickets;
     if (ticket >= rules_.control_share && !order[rank_index].pilot_failed) continue;
-    if (played == nullptr && tools_.seconds_now() >= deadline_) continue;
-    settle(order[rank_index].pitch, /*control=*/true);
+    drawn.push_back(order[rank_index].pitch);
+  }
+  for (const std::vector<std::string>& batch : batches_of(drawn, rules_.jobs)) {
+    if (!is_begun(batch) && tools_.seconds_now() >= deadline_) continue;
+    settle(batch, /*control=*/true);
   }
 }
 
-// Does what is still to be done about a pitch that is built: match, verdict, and what follows.
-const PlayedMatch& RoundPlayer::settle(const std::string& name, bool control) {
-  const Attempt attempt = attempt_of(name, control);
-  const PlayedMatch& match = play_match(attempt);
-  draw_consequences(attempt, match);
-  return match;
+// What was begun together is played to its end: its matches may be anywhere by now.
+bool RoundPlayer::is_begun(const std::vector<std::string>& batch) const {
+  return std::any_of(batch.begin(), batch.end(),
+                     [&](const std::string& pitch) { return round().match_of(pitch) != nullptr; });
+}
+
+// Does what is still to be done about pitches that are built: match, verdict, and what follows. An
+// earlier process may have come to any of these.
+void RoundPlayer::settle(const std::vector<std::string>& batch, bool control) {
+  std::vector<Stretch> stretches;
+  for (const std::string& name : batch) {
+    const Attempt attempt = attempt_of(name, control);
+    if (const PlayedMatch* played = round().match_of(name)) {
+      draw_consequences(attempt, *played);
+    } else {
+      stretches.push_back({number_, attempt, std::nullopt});
+    }
+  }
+  play(stretches);
+}
+
+void RoundPlayer::play(const std::vector<Stretch>& stretches) {
+  std::vector<MatchOrder> orders;
+  std::vector<std::string> names;
+  for (const Stretch& stretch : stretches) {
+    number_ = stretch.round;
+    names.push_back(stretch.attempt.pitch.name);
+    orders.push_back(order_of(stretch));
+  }
+  if (orders.empty()) return;
+  const bool goes_on = stretches.front().earlier.has_value();
+  tools_.report(fmt::format("{} {}{}", stretches.front().attempt.control ? "control" : "match",
+                            fmt::join(names, ", "), goes_on ? ", which goes on" : ""));
+  play_matches(tools_, orders, [&](std::size_t index, const MatchReport& report) {
+    const Stretch& stretch = stretches[index];
+    number_ = stretch.round;
+    append(stretch, orders[index].id, report);
+    draw_consequences(stretch.attempt, *round().match_of(stretch.attempt.pitch.name));
+  });
 }
 
 RoundPlayer::Attempt RoundPlayer::attempt_of(const std::string& name, bool control) const {
@@ -228,17 +285,14 @@ RoundPlayer::Attempt RoundPlayer::attempt_of(const std::string& name, bool contr
   return {pitch, contestant_against(pitch, round().champion), control};
 }
 
+// Who has beaten a champion that is none any more has won a match and no title: it may enter the
+// next round.
 void RoundPlayer::draw_consequences(const Attempt& attempt, const PlayedMatch& match) {
   if (!match.verdict_entry) record_verdict(match);
-  const bool wins_title = match.verdict.kind == VerdictKind::kAccepted && !attempt.control;
+  const bool wins_title = match.verdict.kind == VerdictKind::kAccepted && !attempt.control &&
+                          match.champion_hash == book_.record.champion_hash;
   if (wins_title && !round().has_new_champion) crown(attempt);
   if (teaches(match.verdict)) learn(attempt, match);
-}
-
-const PlayedMatch& RoundPlayer::play_match(const Attempt& attempt) {
-  if (const PlayedMatch* played = round().match_of(attempt.pitch.name)) return *played;
-  tools_.report(fmt::format("{} {}", attempt.control ? "control" : "match", attempt.pitch.name));
-  return append_stretch(attempt, nullptr);
 }
 
 // A stretch has no more time than the season has left.
@@ -256,32 +310,46 @@ MatchOptions RoundPlayer::match_options(const PlayedMatch* earlier) const {
   return options;
 }
 
+MatchOrder RoundPlayer::order_of(const Stretch& stretch) const {
+  const PlayedMatch* earlier = stretch.earlier ? &*stretch.earlier : nullptr;
+  const int stretch_number = earlier == nullptr ? 1 : earlier->stretch_count + 1;
+  return {.id = match_id({.round = number_,
+                          .pitch = stretch.attempt.pitch.name,
+                          .stage = fmt::format("stretch {}", stretch_number),
+                          .champion_hash = round().champion_hash,
+                          .challenger_hash = tools_.hash(stretch.attempt.challenger)}),
+          .match = {.champion = round().champion,
+                    .challenger = stretch.attempt.challenger,
+                    .suite = rules_.suite,
+                    .terms = rules_.terms,
+                    .options = match_options(earlier)},
+          .machine_class = earlier == nullptr ? "" : earlier->machine_class};
+}
+
 // The entry has all heats, so that its verdict can be computed again from it alone.
-const PlayedMatch& RoundPlayer::append_stretch(const Attempt& attempt, const PlayedMatch* earlier) {
-  const MatchRecord played = tools_.judge({.champion = round().champion,
-                                           .challenger = attempt.challenger,
-                                           .suite = rules_.suite,
-                                           .terms = rules_.terms,
-                                           .options = match_options(earlier)});
-  Json data{{"round", number_},
-            {"pitch", attempt.pitch.name},
+void RoundPlayer::append(const Stretch& stretch, const std::string& id, const MatchReport& report) {
+  const MatchRecord& played = report.record;
+  Json data{{"id", id},
+            {"round", number_},
+            {"pitch", stretch.attempt.pitch.name},
             {"champion", round().champion.name},
-            {"challenger", attempt.challenger.name},
+            {"challenger", stretch.attempt.challenger.name},
             {"champion_hash", round().champion_hash},
             {"challenger_hash", played.challenger_hash},
             {"suite", rules_.suite.name},
             {"seed", played.seed},
             {"seconds", played.seconds},
-            {"control", attempt.control},
+            {"control", stretch.attempt.control},
             {"samples", played.samples},
             {"verdict", played.verdict},
             {"log", played.log}};
-  if (earlier != nullptr) {
-    data["continues"] = earlier->entry;
+  if (!report.machine.is_null()) data["machine"] = report.machine;
+  if (report.together > 1) data["together"] = report.together;
+  if (stretch.earlier) {
+    data["continues"] = stretch.earlier->entry;
     data["earlier_heats"] = played.earlier_heat_count;
   }
   book_.append("match", data);
-  return *round().match_of(attempt.pitch.name);
 }
 
 // Heats of one match are heats of the same two programs on the same problems.
@@ -302,31 +370,44 @@ bool RoundPlayer::can_go_on(const Attempt& attempt, const PlayedMatch& match) {
 bool RoundPlayer::play_overtime(double deadline) {
   deadline_ = deadline;
   if (tools_.seconds_now() >= deadline) return false;
+  std::vector<Stretch> stretches;
+  Json matches = Json::array();
   for (const OpenMatch& open : open_matches(book_.record, rules_.terms)) {
-    number_ = open.round;
-    const PlayedMatch earlier = *open.match;  // the record moves while it is played
-    // In overtime everybody plays for the title: there is no vote to have lost.
-    const Attempt attempt = attempt_of(earlier.pitch, /*control=*/false);
-    if (!can_go_on(attempt, earlier)) continue;
-    tools_.report(
-        fmt::format("{} goes on after {} heats", earlier.pitch, earlier.samples.heats.size()));
-    draw_consequences(attempt, append_stretch(attempt, &earlier));
-    return true;
+    const Stretch stretch = stretch_of(open.round, open.match->pitch);
+    if (!can_go_on(stretch.attempt, *open.match)) continue;
+    stretches.push_back(stretch);
+    matches.push_back({{"round", open.round}, {"pitch", open.match->pitch}});
+    if (stretches.size() == static_cast<std::size_t>(rules_.jobs)) break;
   }
-  return false;
+  // When the first of several takes the title, the others are open no longer: what was begun has to
+  // be on record.
+  if (stretches.size() > 1) book_.append("overtime", {{"matches", std::move(matches)}});
+  play(stretches);
+  return !stretches.empty();
 }
 
-void RoundPlayer::settle_overtime() {
-  std::vector<std::pair<int, std::string>> stretched;
+// In overtime everybody plays for the title: there is no vote to have lost.
+RoundPlayer::Stretch RoundPlayer::stretch_of(int round_number, const std::string& pitch) {
+  number_ = round_number;
+  return {number_, attempt_of(pitch, /*control=*/false), *round().match_of(pitch)};
+}
+
+void RoundPlayer::settle_overtime(double deadline) {
+  deadline_ = deadline;
+  std::map<std::int64_t, std::pair<int, std::string>> stretched;  // in the order they were played
   for (const auto& [number, round] : book_.record.rounds) {
     for (const PlayedMatch& match : round.matches) {
-      if (match.stretch_count > 1) stretched.emplace_back(number, match.pitch);
+      if (match.stretch_count > 1) stretched[match.entry] = {number, match.pitch};
     }
   }
-  for (const auto& [number, pitch] : stretched) {
-    number_ = number;
-    draw_consequences(attempt_of(pitch, /*control=*/false), *round().match_of(pitch));
+  for (const auto& [entry, place] : stretched) {
+    const Stretch stretch = stretch_of(place.first, place.second);
+    draw_consequences(stretch.attempt, *stretch.earlier);
   }
+  std::vector<Stretch> begun;
+  for (const auto& [number, pitch] : book_.record.overtime)
+    begun.push_back(stretch_of(number, pitch));
+  play(begun);
 }
 
 void RoundPlayer::record_verdict(const PlayedMatch& match) {

@@ -25,17 +25,26 @@ class RoundPlayer {
   // built but the winner. False, and no round, when no pitch can enter.
   bool play(double deadline);
 
-  // Goes on with the most promising of the unclear matches. False when there is none, or no time.
+  // Goes on with the most promising of the unclear matches, so many as there are jobs. False when
+  // there is none, or no time.
   bool play_overtime(double deadline);
 
-  // What follows from stretches that were played in overtime, if a kill came before it.
-  void settle_overtime();
+  // What follows from stretches that were played in overtime, if a kill came before it; and those
+  // that were begun together with them.
+  void settle_overtime(double deadline);
 
  private:
   struct Attempt {
     Pitch pitch;
     Contestant challenger;
     bool control = false;  // built although it lost the vote
+  };
+
+  // A match, or what is played of it after a break.
+  struct Stretch {
+    int round = 0;
+    Attempt attempt;
+    std::optional<PlayedMatch> earlier;
   };
 
   std::vector<Pitch> candidates();
@@ -45,9 +54,12 @@ class RoundPlayer {
 
   void try_pitches();
   void build_controls();
-  const PlayedMatch& settle(const std::string& name, bool control);
-  const PlayedMatch& play_match(const Attempt& attempt);
-  const PlayedMatch& append_stretch(const Attempt& attempt, const PlayedMatch* earlier);
+  bool is_begun(const std::vector<std::string>& batch) const;
+  void settle(const std::vector<std::string>& batch, bool control);
+  void play(const std::vector<Stretch>& stretches);
+  MatchOrder order_of(const Stretch& stretch) const;
+  void append(const Stretch& stretch, const std::string& id, const MatchReport& report);
+  Stretch stretch_of(int round_number, const std::string& pitch);
   bool can_go_on(const Attempt& attempt, const PlayedMatch& match);
   Attempt attempt_of(const std::string& name, bool control) const;
   MatchOptions match_options(const PlayedMatch* earlier) const;

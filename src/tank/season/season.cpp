@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "digest/sha256.hpp"
 #include "engine/backends.hpp"
 #include "referee/statistics/json.hpp"
 #include "tank/season/overtime.hpp"
@@ -29,7 +30,7 @@ class SeasonPlayer {
     enter_pitches();
     const double deadline = tools_.seconds_now() + seconds_left();
     RoundPlayer player(book_, setup_.rules, tools_, setup_.votes);
-    player.settle_overtime();
+    player.settle_overtime(deadline);
     SeasonResult result;
     while (result.ended_by.empty()) {
       research_if_stuck();
@@ -139,6 +140,22 @@ class SeasonPlayer {
 };
 
 }  // namespace
+
+void play_matches(const SeasonTools& tools, const std::vector<MatchOrder>& orders,
+                  const TakeReport& take) {
+  if (tools.play_all) return tools.play_all(orders, take);
+  for (std::size_t i = 0; i < orders.size(); ++i) {
+    take(i, {.record = tools.judge(orders[i].match)});
+  }
+}
+
+// Fit for the name of a file; its first words are for people.
+std::string match_id(const MatchName& name) {
+  constexpr std::size_t kDigits = 16;
+  const std::string text = fmt::format("{}\n{}\n{}\n{}\n{}", name.round, name.pitch, name.stage,
+                                       name.champion_hash, name.challenger_hash);
+  return fmt::format("{}-{}-{}", name.round, name.pitch, sha256_hex(text).substr(0, kDigits));
+}
 
 Contestant baseline(const Backend& backend) { return variant_named(backend.baseline()); }
 

@@ -30,6 +30,9 @@ struct SeasonRules {
   MatchOptions pilot;
   double pilot_seconds_max = 45;  // all pilots of a season together
   int tries_max = 3;              // pitches built in a round until one is accepted
+  // Matches that are begun together, before any of them has decided about the title
+  // (docs/cluster.md). With one, a round ends with the first pitch that is accepted.
+  int jobs = 1;
   double control_share = 0.1;     // of the losing pitches, built anyway
   int rounds_until_research = 3;  // without an accepted pitch
   std::string device;             // what constraints call this machine
@@ -43,6 +46,23 @@ inline Machine machine_of(const SeasonRecord& record, const SeasonRules& rules) 
   return {.rates = record.rates, .thread_count = rules.match.thread_count, .limits = record.limits};
 }
 
+// A match that may be played anywhere, and more than once if what was played is lost: the id says
+// which one it is, and stands in its entry.
+struct MatchOrder {
+  std::string id;
+  Match match;
+  std::string machine_class = {};  // goes on with heats that were played on such a machine; any
+};
+
+struct MatchReport {
+  MatchRecord record;
+  nlohmann::json machine = {};  // where it was played: node and class; null: here
+  int together = 1;             // so many were played at the same time, this one included
+};
+
+// Takes the report of the order with this index.
+using TakeReport = std::function<void(std::size_t order_index, const MatchReport& report)>;
+
 // All that touches the machine, so that a season can be played without one.
 struct SeasonTools {
   std::function<MatchRecord(const Match& match)> judge;
@@ -53,11 +73,27 @@ struct SeasonTools {
   std::function<void(const std::string& what)> report;  // something worth showing happened
   // Something worth keeping in sight: a verdict, a veto. Without one, `report` says it.
   std::function<void(const std::string& what)> announce = {};
+  // Plays matches that do not wait for each other, on many machines at once, and hands the reports
+  // over in the order of the matches. Without one, `judge` plays one after the other.
+  std::function<void(const std::vector<MatchOrder>& orders, const TakeReport& take)> play_all = {};
 };
 
 inline void announce(const SeasonTools& tools, const std::string& what) {
   (tools.announce ? tools.announce : tools.report)(what);
 }
+
+void play_matches(const SeasonTools& tools, const std::vector<MatchOrder>& orders,
+                  const TakeReport& take);
+
+// By what is played in which round, so that a coordinator that was killed asks for the same again.
+struct MatchName {
+  int round = 0;
+  std::string pitch;
+  std::string stage;  // "pilot", "stretch 1", "stretch 2" ...
+  std::string champion_hash;
+  std::string challenger_hash;
+};
+std::string match_id(const MatchName& name);
 
 // The ledger and what it says, kept in step: nothing happens in a season that is not appended
 // first.

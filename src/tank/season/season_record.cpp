@@ -25,19 +25,6 @@ Pitch pitch_from(const Json& data) {
   return parse_pitch(text, name, {.folder = folder_from_record(folder), .stem = name});
 }
 
-MachineRates rates_from(const Json& json) {
-  return {.read_gb_per_s = json.at("read_gb_per_s"),
-          .nvfp4_gop_per_s = json.at("nvfp4_gop_per_s"),
-          .fp16_gop_per_s = json.at("fp16_gop_per_s"),
-          .bf16_gop_per_s = json.at("bf16_gop_per_s")};
-}
-
-SmLimits limits_from(const Json& json) {
-  return {.sm_count = json.at("sm_count"),
-          .shared_bytes_per_block = json.at("shared_bytes_per_block"),
-          .shared_bytes_per_sm = json.at("shared_bytes_per_sm")};
-}
-
 }  // namespace
 
 std::string recorded_folder(const std::filesystem::path& folder) {
@@ -82,10 +69,23 @@ nlohmann::json rates_to_json(const MachineRates& rates) {
           {"bf16_gop_per_s", rates.bf16_gop_per_s}};
 }
 
+MachineRates rates_from_json(const nlohmann::json& json) {
+  return {.read_gb_per_s = json.at("read_gb_per_s"),
+          .nvfp4_gop_per_s = json.at("nvfp4_gop_per_s"),
+          .fp16_gop_per_s = json.at("fp16_gop_per_s"),
+          .bf16_gop_per_s = json.at("bf16_gop_per_s")};
+}
+
 nlohmann::json limits_to_json(const SmLimits& limits) {
   return {{"sm_count", limits.sm_count},
           {"shared_bytes_per_block", limits.shared_bytes_per_block},
           {"shared_bytes_per_sm", limits.shared_bytes_per_sm}};
+}
+
+SmLimits limits_from_json(const nlohmann::json& json) {
+  return {.sm_count = json.at("sm_count"),
+          .shared_bytes_per_block = json.at("shared_bytes_per_block"),
+          .shared_bytes_per_sm = json.at("shared_bytes_per_sm")};
 }
 
 const PlayedMatch* RoundRecord::match_of(const std::string& pitch) const {
@@ -130,8 +130,8 @@ void SeasonRecord::apply_start(const Json& data) {
   champion = contestant_from_json(data.at("contestant"));
   champion_hash = data.at("champion_hash");
   const Json& environment = data.at("environment");
-  rates = rates_from(environment.at("rates"));
-  if (environment.contains("gpu")) limits = limits_from(environment.at("gpu"));
+  rates = rates_from_json(environment.at("rates"));
+  if (environment.contains("gpu")) limits = limits_from_json(environment.at("gpu"));
   environment.at("champion_us").get_to(champion_us);
   data.at("credibilities").get_to(credibilities);
   seconds_max = number_field(data, "seconds");
@@ -145,8 +145,9 @@ void SeasonRecord::apply_match(const LedgerEntry& entry, RoundRecord& round) {
                     .champion_hash = data.at("champion_hash"),
                     .challenger_hash = text_field(data, "challenger_hash"),
                     .verdict = data.at("verdict").get<Verdict>(),
-                    .seconds = data.at("seconds").get<double>()};
-  match_seconds += match.seconds;
+                    .seconds = data.at("seconds").get<double>(),
+                    .machine_class = text_field(field(data, "machine"), "class")};
+  match_seconds += match.seconds / std::max(1.0, number_field(data, "together").value_or(1));
   if (match.verdict.kind == VerdictKind::kUnclear) data.at("samples").get_to(match.samples);
   if (match.verdict.estimate && match.champion_hash == champion_hash) {
     for (const ProblemEstimate& problem : match.verdict.estimate->problems) {
@@ -161,6 +162,7 @@ void SeasonRecord::apply_match(const LedgerEntry& entry, RoundRecord& round) {
 void SeasonRecord::add_stretch(PlayedMatch stretch, std::int64_t continues, RoundRecord& round) {
   for (PlayedMatch& match : round.matches) {
     if (match.entry != continues) continue;
+    std::erase_if(overtime, [&](const auto& one) { return one.second == match.pitch; });
     stretch.seconds += match.seconds;
     stretch.stretch_count += match.stretch_count;
     match = std::move(stretch);
@@ -200,6 +202,11 @@ void SeasonRecord::apply_data(const LedgerEntry& entry) {
   if (entry.kind == "extension") {
     has_ended = false;
     seconds_max = match_seconds + data.at("seconds").get<double>();
+    return;
+  }
+  if (entry.kind == "overtime") {
+    for (const Json& one : data.at("matches"))
+      overtime.emplace_back(one.at("round"), one.at("pitch"));
     return;
   }
   if (entry.kind == "veto") {

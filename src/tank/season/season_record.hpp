@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend/machine.hpp"
@@ -34,6 +35,7 @@ struct PlayedMatch {
   MatchSamples samples;                       // of an unclear one, which may go on: all heats
   double seconds = 0;
   int stretch_count = 1;
+  std::string machine_class;  // empty: of the season's own machine
 };
 
 // How far a round has come. Every step of tank/season/round.hpp looks here whether it is done.
@@ -68,9 +70,11 @@ struct SeasonRecord {
   std::vector<Pitch> pitches;
   std::map<std::string, std::string> vetoes;  // pitch to the constraint that last stopped it
   std::map<int, RoundRecord> rounds;
+  // Matches that were begun together in overtime and are not back yet, by round and pitch.
+  std::vector<std::pair<int, std::string>> overtime;
   Credibilities credibilities;
   int fruitless_rounds = 0;  // since the last accepted pitch or research round
-  double match_seconds = 0;
+  double match_seconds = 0;  // of matches that were played at the same time each its part
   // What it may take in all, extensions included; none in ledgers that do not say.
   std::optional<double> seconds_max;
 
@@ -101,6 +105,8 @@ nlohmann::json contestant_to_json(const Contestant& contestant);
 Contestant contestant_from_json(const nlohmann::json& json);
 
 nlohmann::json rates_to_json(const MachineRates& rates);
+MachineRates rates_from_json(const nlohmann::json& json);
 nlohmann::json limits_to_json(const SmLimits& limits);
+SmLimits limits_from_json(const nlohmann::json& json);
 
 }  // namespace thresher

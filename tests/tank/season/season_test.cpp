@@ -514,6 +514,14 @@ TEST(Season, BallotsChangedAfterTheSealAreNoticed) {
 // docs/ledger.md has a row for every kind, with the names of its fields.
 TEST(Season, WritesNothingThatTheDocumentLeavesOut) {
   Played season;
+  season.setup.rules.season = "u";  // where two go on together
+  season.setup.rules.jobs = 4;
+  season.machine.heats_until_clear = {{"tile=16x16", 12}, {"schedule=sequence", 12}};
+  season.machine.speed_of_setting["schedule=sequence"] = 1.05;
+  season.machine.slack_of_unclear = 0.2;
+  season.play();
+  season.machine = {};
+  season.setup = fake_setup("s");
   season.setup.rules.rounds_until_research = 1;
   season.setup.seconds_max = 40;
   season.machine.heats_until_clear = {{"tile=16x16", 12}};
@@ -589,26 +597,105 @@ TEST(Season, GoesOnAfterAKillAsIfNothingHadHappened) {
 }
 
 // The kill that no step announces: between any two appends.
-TEST(Season, GoesOnFromEveryPrefixOfItsLedger) {
+class SeasonOfJobs : public ::testing::TestWithParam<int> {};
+
+TEST_P(SeasonOfJobs, GoesOnFromEveryPrefixOfItsLedger) {
+  const auto prepare = [](Played& season) {
+    season.setup.rules.jobs = GetParam();
+    season.machine.heats_until_clear = {{"tile=16x16", 12}, {"schedule=sequence", 12}};
+    season.machine.speed_of_setting["schedule=sequence"] = 1.05;
+    season.machine.slack_of_unclear = 0.2;
+  };
   Played whole;
-  whole.machine.heats_until_clear = {{"tile=16x16", 12}, {"schedule=sequence", 12}};
-  whole.machine.slack_of_unclear = 0.2;
+  prepare(whole);
   whole.play();
   const std::vector<LedgerEntry> entries = whole.ledger.entries("s");
   const std::vector<std::string> expected = story(whole.ledger);
   ASSERT_TRUE(std::any_of(entries.begin(), entries.end(), [](const LedgerEntry& entry) {
     return entry.data.contains("continues");
   }));
+  EXPECT_EQ(whole.entries("overtime").empty(), GetParam() == 1);
   for (std::size_t count = 0; count < entries.size(); ++count) {
     Played part;
-    part.machine.heats_until_clear = whole.machine.heats_until_clear;
-    part.machine.slack_of_unclear = whole.machine.slack_of_unclear;
+    prepare(part);
     for (std::size_t i = 0; i < count; ++i) {
       part.ledger.append("s", entries[i].kind, "measured", entries[i].data);
     }
     part.play();
     ASSERT_EQ(story(part.ledger), expected) << "killed after " << count << " entries";
   }
+}
+
+INSTANTIATE_TEST_SUITE_P(Jobs, SeasonOfJobs, ::testing::Values(1, 3));
+
+// Both would win; the vote decides who does, and the other has to beat the new champion.
+TEST(Season, MatchesBegunTogetherMeetOneChampionAndMakeOne) {
+  Played season;
+  season.machine.speed_of_setting = {{"tile=16x16", 1.10}, {"task=128x64", 1.05}};
+  season.setup.rules.jobs = 4;
+  season.play();
+  std::map<int, std::vector<std::string>> accepted;
+  for (const LedgerEntry& entry : season.entries("verdict")) {
+    if (entry.data.at("kind") != "accepted") continue;
+    accepted[entry.data.at("round")].push_back(entry.data.at("pitch"));
+  }
+  ASSERT_EQ(accepted[1].size(), 2u);
+  const auto champions = season.entries("champion");
+  ASSERT_EQ(champions.size(), 2u);
+  EXPECT_EQ(champions[0].data.at("pitch"), accepted[1].front());
+  EXPECT_EQ(champions[1].data.at("pitch"), accepted[1].back());
+  EXPECT_EQ(champions[1].data.at("champion"), "cpu_portable:tile=16x16,task=128x64");
+  const std::string first_champion = season.entries("season")[0].data.at("champion_hash");
+  for (const LedgerEntry& entry : season.entries("match")) {
+    const bool is_first_round = entry.data.at("round") == 1;
+    EXPECT_EQ(entry.data.at("champion_hash") == first_champion, is_first_round);
+  }
+}
+
+// Many machines are asked for the same matches, and the ledger does not show who was ready first.
+TEST(Season, ManyMachinesWriteTheSeasonThatOneWrites) {
+  Played here;
+  here.setup.rules.jobs = 3;
+  here.play();
+  Played there;
+  there.setup.rules.jobs = 3;
+  SeasonTools tools = fake_tools(there.machine);
+  std::set<std::string> ids;
+  tools.judge = [](const Match&) -> MatchRecord { throw Error("nothing is played here"); };
+  tools.play_all = [&](const std::vector<MatchOrder>& orders, const TakeReport& take) {
+    EXPECT_LE(orders.size(), 3u);
+    std::vector<MatchReport> reports(orders.size());
+    for (std::size_t i = orders.size(); i-- > 0;) {
+      EXPECT_TRUE(ids.insert(orders[i].id).second) << orders[i].id << " is asked for twice";
+      reports[i].record = there.machine.judge(orders[i].match);
+    }
+    for (std::size_t i = 0; i < orders.size(); ++i) take(i, reports[i]);
+  };
+  play_season(there.ledger, there.setup, tools);
+  EXPECT_EQ(story(there.ledger), story(here.ledger));
+}
+
+// What four machines played in ten seconds took ten seconds.
+TEST(Season, TimeOfMatchesPlayedTogetherIsCountedOnce) {
+  Played season;
+  season.setup.rules.jobs = 2;
+  season.setup.stays_open = true;
+  SeasonTools tools = fake_tools(season.machine);
+  tools.play_all = [&](const std::vector<MatchOrder>& orders, const TakeReport& take) {
+    for (std::size_t i = 0; i < orders.size(); ++i) {
+      take(i, {.record = season.machine.judge(orders[i].match),
+               .machine = {{"node", "n1"}, {"class", "a machine"}, {"job", "1_0"}, {"restarts", 0}},
+               .together = static_cast<int>(orders.size())});
+    }
+  };
+  play_season(season.ledger, season.setup, tools);
+  double expected = 0;
+  for (const LedgerEntry& entry : season.entries("match")) {
+    expected += entry.data.at("seconds").get<double>() / entry.data.value("together", 1);
+  }
+  const SeasonRecord record = read_season(season.ledger, "s");
+  EXPECT_DOUBLE_EQ(record.match_seconds, expected);
+  EXPECT_EQ(record.rounds.at(1).matches.front().machine_class, "a machine");
 }
 
 }  // namespace
