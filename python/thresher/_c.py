@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import pathlib
+import struct
 from ctypes import POINTER, Structure, c_char_p, c_float, c_int32, c_int64, c_size_t, c_uint64, c_void_p
 from typing import Any
 
@@ -247,11 +248,19 @@ def _raise_if_failed(status: int, function: Any, arguments: Any) -> int:
 lib = _load()
 
 
-def unchecked(name: str) -> Any:
+def unchecked(name: str, arguments: list[Any] | None = None) -> Any:
     """A function whose status its caller looks at: ctypes' own check is a call of Python more."""
     function = lib[name]
-    function.restype, function.argtypes = c_int32, FUNCTIONS[name][1]
+    function.restype, function.argtypes = c_int32, arguments or FUNCTIONS[name][1]
     return function
+
+
+def packer(structure: type[Structure]) -> Any:
+    """Makes the bytes of a structure of pointers and numbers of 64 bits, in a third of the time ctypes takes."""
+    made = struct.Struct("".join("P" if kind is c_void_p else "q" for _, kind in structure._fields_))
+    if made.size != ctypes.sizeof(structure):
+        raise InternalError(f"{structure.__name__} is not made of pointers and numbers of 64 bits alone")
+    return made.pack
 
 
 def check(status: int) -> None:

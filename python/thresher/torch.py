@@ -22,7 +22,7 @@ import itertools
 import os
 import threading
 import weakref
-from ctypes import byref, c_void_p
+from ctypes import byref, c_char_p, c_void_p
 from typing import Any, Sequence
 
 import torch
@@ -36,7 +36,9 @@ from .nvfp4 import _GIVEN, Matrix
 _ACTIVATIONS = {torch.bfloat16: "bf16", torch.float16: "fp16", torch.uint8: "nvfp4"}
 _OUTPUTS = {torch.bfloat16: "bf16", torch.float16: "fp16", torch.float32: "fp32"}
 _SMALLEST_BUCKET = 16
-_run, _enqueue = _c.unchecked("thresher_run"), _c.unchecked("thresher_moe_enqueue")
+_run = _c.unchecked("thresher_run")
+_enqueue = _c.unchecked("thresher_moe_enqueue", [c_void_p, c_char_p, c_void_p])  # tokens as bytes
+_tokens = _c.packer(_c.MoeTokens)
 
 _engines: dict[torch.device, Engine] = {}
 _engines_turn = threading.Lock()
@@ -388,15 +390,16 @@ def _of_slots(tensor: torch.Tensor, shape: tuple[int, int], dtype: torch.dtype, 
 def _moe(x: torch.Tensor, ids: torch.Tensor, weights: torch.Tensor, layer: int,
          shared_weights: torch.Tensor | None = None) -> torch.Tensor:
     moe = _find_layer(layer)
-    count = x.size(0)
+    shape = x.shape
+    count = shape[0]
     if (shared_weights is None and x.dtype is moe.x_dtype and ids.dtype is torch.int32 and weights.dtype is torch.float32
             and x.is_contiguous() and ids.is_contiguous() and weights.is_contiguous() and count <= moe.tokens_max
-            and x.shape == (count, moe.hidden) and ids.shape == weights.shape == (count, moe.top_k)
+            and shape == (count, moe.hidden) and ids.shape == weights.shape == (count, moe.top_k)
             and x.get_device() == ids.get_device() == weights.get_device() == moe.device_index):
         # What most calls are, looked at in the shortest way.
         out = torch.empty_like(x) if moe.out_dtype is moe.x_dtype else torch.empty_like(x, dtype=moe.out_dtype)
-        tokens = _c.MoeTokens(x.data_ptr(), 0, ids.data_ptr(), weights.data_ptr(), None, out.data_ptr(), 0, count)
-        status = _enqueue(moe.handle, byref(tokens), None if moe.stream is None else _order(moe, moe.device))
+        tokens = _tokens(x.data_ptr(), 0, ids.data_ptr(), weights.data_ptr(), 0, out.data_ptr(), 0, count)
+        status = _enqueue(moe.handle, tokens, None if moe.stream is None else _order(moe, moe.device))
         if status:
             _c.check(status)
         return out

@@ -13,6 +13,7 @@
 
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
+#include "cli/pack_speed.hpp"
 #include "cli/progress.hpp"
 #include "cli/table.hpp"
 #include "thresher/checkpoint.hpp"
@@ -22,6 +23,7 @@ namespace {
 
 struct InspectOptions {
   std::filesystem::path path;
+  std::string pack;  // a device
   bool deep = false;
   bool json = false;
 };
@@ -297,13 +299,41 @@ void print_inspection_json(const InspectOptions& options, const Checkpoint& chec
   fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
+// The last line of the command: what packing took, and what bounds it.
+void print_pack_speed(const PackSpeed& speed, bool json) {
+  if (json) {
+    const nlohmann::ordered_json line = {{"device", speed.device},
+                                         {"layers", speed.layer_count},
+                                         {"experts", speed.expert_count},
+                                         {"bytes", speed.bytes},
+                                         {"read_gb_per_s", speed.gb_per_s(speed.read_s)},
+                                         {"pack_cold_gb_per_s", speed.gb_per_s(speed.pack_cold_s)},
+                                         {"pack_gb_per_s", speed.gb_per_s(speed.pack_s)},
+                                         {"copy_gb_per_s", speed.gb_per_s(speed.copy_s)}};
+    fmt::print("{}\n", line.dump());
+    return;
+  }
+  fmt::print(
+      "{}: {} experts, {:.3f} GB, packed at {:.2f} GB/s from the disk (reading it alone {:.2f}), "
+      "{:.2f} GB/s from memory (copying it alone {:.2f})\n",
+      speed.device, speed.expert_count, 1e-9 * speed.bytes, speed.gb_per_s(speed.pack_cold_s),
+      speed.gb_per_s(speed.read_s), speed.gb_per_s(speed.pack_s), speed.gb_per_s(speed.copy_s));
+}
+
 int run_inspect(const InspectOptions& options) {
-  const Checkpoint checkpoint(options.path);
-  const std::vector<InspectedLayer> layers = inspect_layers(checkpoint, options.deep);
-  if (options.json) {
-    print_inspection_json(options, checkpoint, layers);
-  } else {
-    print_inspection(options, checkpoint, layers);
+  std::vector<InspectedLayer> layers;
+  {
+    const Checkpoint checkpoint(options.path);
+    layers = inspect_layers(checkpoint, options.deep);
+    if (options.json) {
+      print_inspection_json(options, checkpoint, layers);
+    } else {
+      print_inspection(options, checkpoint, layers);
+    }
+  }
+  // With nothing mapped: what is mapped stays in the system's cache.
+  if (!options.pack.empty()) {
+    print_pack_speed(measure_pack_speed(options.path, options.pack), options.json);
   }
   const bool whole = std::all_of(layers.begin(), layers.end(), [](const InspectedLayer& inspected) {
     return inspected.faults.empty();
@@ -323,6 +353,9 @@ Command inspect_command() {
                    .what = "A folder with safetensors files, its index, or one file",
                    .required = true},
                   {"--deep", &options->deep, "Read every expert's scales, to find NaN among them"},
+                  {.name = "--pack",
+                   .value = &options->pack,
+                   .what = "Pack all experts on a device, cpu or gpu, and say how fast it went"},
                   json_flag(options->json)},
       .run = [options] { return run_inspect(*options); }};
 }

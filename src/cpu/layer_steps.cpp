@@ -29,15 +29,18 @@ class HostSteps : public backend::LayerSteps {
         memory_(memory),
         pool_(pool),
         rows_(body(best_vector_isa()).layer),
-        next_row_(static_cast<std::size_t>(shape.group_count())),
+        first_row_(static_cast<std::size_t>(shape.group_count())),
         slots_(static_cast<std::size_t>(pool.pool.thread_count() * shape.slot_count())) {}
 
   std::size_t row_alignment() const override { return 1; }
   std::int64_t launch_count() const override { return 0; }
 
   void gather(const MoeTokens& tokens, void*) const override {
-    sort(tokens);
-    for_each(tokens.token_count, [&](std::int64_t token, int) { gather_token(tokens, token); });
+    count(tokens);
+    for_each(tokens.token_count, [&](std::int64_t token, int) {
+      place_token(tokens, token);
+      gather_token(tokens, token);
+    });
   }
 
   void activate(const MoeTokens&, void*) const override {
@@ -78,43 +81,53 @@ class HostSteps : public backend::LayerSteps {
 
   std::int64_t row_count() const { return row_count_; }
 
-  // The group of a slot, or -1.
-  std::int64_t group_of(const MoeTokens& tokens, std::int64_t token, std::int64_t slot) const {
-    const std::int64_t top_k = shape_.options.top_k;
-    if (slot >= top_k) return shape_.expert_count + slot - top_k;
-    const std::int64_t id = tokens.ids[token * top_k + slot];
+  // The expert of this layer that an id names, or -1.
+  std::int64_t expert_of(std::int32_t id) const {
     const std::int64_t expert = id - shape_.options.first_expert;
     return id >= 0 && expert >= 0 && expert < shape_.expert_count ? expert : -1;
   }
 
-  // A counting sort: how many rows each group has, where they begin, which slot each of them is.
-  void sort(const MoeTokens& tokens) const {
+  // The part of a counting sort that must go in order: how many rows each group has, where they
+  // begin, and which of its group's a slot is, counted in row_of_slot. The rest is place_token()'s.
+  void count(const MoeTokens& tokens) const {
+    const std::int64_t top_k = shape_.options.top_k;
     const std::int64_t slot_count = shape_.slot_count();
-    std::fill_n(memory_.counts, shape_.group_count(), 0u);
-    for (std::int64_t i = 0; i < tokens.token_count; ++i) {
-      for (std::int64_t slot = 0; slot < slot_count; ++slot) {
-        if (const std::int64_t group = group_of(tokens, i, slot); group >= 0) {
-          ++memory_.counts[group];
-        }
+    std::fill_n(memory_.counts, shape_.expert_count, 0u);
+    std::fill_n(memory_.counts + shape_.expert_count, shape_.shared_count,
+                static_cast<std::uint32_t>(tokens.token_count));
+    for (std::int64_t token = 0; token < tokens.token_count; ++token) {
+      std::uint32_t* ranks = memory_.row_of_slot + token * slot_count;
+      const std::int32_t* ids = tokens.ids + token * top_k;
+      for (std::int64_t slot = 0; slot < top_k; ++slot) {
+        const std::int64_t expert = expert_of(ids[slot]);
+        if (expert >= 0) ranks[slot] = memory_.counts[expert]++;
       }
     }
     std::uint32_t behind = 0;
-    for (std::size_t group = 0; group < next_row_.size(); ++group) {
-      next_row_[group] = behind;
+    for (std::size_t group = 0; group < first_row_.size(); ++group) {
+      first_row_[group] = behind;
       behind += memory_.counts[group];
     }
     row_count_ = behind;
-    for (std::int64_t i = 0; i < tokens.token_count; ++i) {
-      for (std::int64_t slot = 0; slot < slot_count; ++slot) {
-        const std::int64_t group = group_of(tokens, i, slot);
-        const std::int64_t index = i * slot_count + slot;
+  }
+
+  // From what count() has left to the rows of a token's slots.
+  void place_token(const MoeTokens& tokens, std::int64_t token) const {
+    const std::int64_t top_k = shape_.options.top_k;
+    for (std::int64_t slot = 0; slot < shape_.slot_count(); ++slot) {
+      const std::int64_t index = token * shape_.slot_count() + slot;
+      const std::int64_t group = slot < top_k ? expert_of(tokens.ids[token * top_k + slot])
+                                              : shape_.expert_count + slot - top_k;
+      if (group < 0) {
         memory_.row_of_slot[index] = kNoRow;
-        if (group < 0) continue;
-        const std::uint32_t row = next_row_[static_cast<std::size_t>(group)]++;
-        memory_.row_of_slot[index] = row;
-        memory_.slot_of_row[row] = static_cast<std::uint32_t>(index);
-        memory_.group_of_row[row] = static_cast<std::uint32_t>(group);
+        continue;
       }
+      const std::uint32_t rank =
+          slot < top_k ? memory_.row_of_slot[index] : static_cast<std::uint32_t>(token);
+      const std::uint32_t row = first_row_[static_cast<std::size_t>(group)] + rank;
+      memory_.row_of_slot[index] = row;
+      memory_.slot_of_row[row] = static_cast<std::uint32_t>(index);
+      memory_.group_of_row[row] = static_cast<std::uint32_t>(group);
     }
   }
 
@@ -218,7 +231,7 @@ class HostSteps : public backend::LayerSteps {
   const SharedPool pool_;
   const LayerRows& rows_;
   // Scratch: calls of a layer take turns.
-  mutable std::vector<std::uint32_t> next_row_;
+  mutable std::vector<std::uint32_t> first_row_;
   mutable std::vector<CombineSlot> slots_;  // of every thread
   mutable std::int64_t row_count_ = 0;
 };

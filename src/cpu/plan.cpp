@@ -72,7 +72,7 @@ class OrderByRows {
 };
 
 // Tiles of equal height, give or take a row: 17 rows are 9 + 8 rather than 16 + 1.
-GroupCut cut_group(const CpuPlan& plan, std::size_t index, std::int64_t rows) {
+GroupCut compute_cut(const CpuPlan& plan, std::size_t index, std::int64_t rows) {
   const GroupPlan& group = plan.groups[index];
   GroupCut cut{.group_index = static_cast<std::int32_t>(index),
                .decode_panels = decodes_panels(plan, rows),
@@ -83,6 +83,32 @@ GroupCut cut_group(const CpuPlan& plan, std::size_t index, std::int64_t rows) {
   const std::int64_t tile_rows = cut.tile_count == 1 ? rows : small_div_ceil(rows, cut.tile_count);
   cut.tile_bytes = aligned(static_cast<std::size_t>(tile_rows) * group.activation_row_bytes);
   return cut;
+}
+
+// Experts of a layer are alike and have few rows each, so nearly every cut is looked up.
+constexpr std::int64_t kTabledRows = 512;
+
+void table_cuts(CpuPlan& plan) {
+  const auto alike = [&](const GroupPlan& group) {
+    const GroupPlan& first = plan.groups.front();
+    return group.n == first.n && group.superblock_count == first.superblock_count;
+  };
+  if (!std::all_of(plan.groups.begin(), plan.groups.end(), alike)) return;
+  const std::int64_t rows_max = std::min(plan.tokens_max, kTabledRows);
+  plan.cut_of_rows.emplace_back();
+  for (std::int64_t rows = 1; rows <= rows_max; ++rows) {
+    plan.cut_of_rows.push_back(compute_cut(plan, 0, rows));
+  }
+}
+
+// Written in place: a copy of what was just written field by field would wait for the fields.
+void cut_group(const CpuPlan& plan, std::size_t index, std::int64_t rows, GroupCut& cut) {
+  if (rows >= static_cast<std::int64_t>(plan.cut_of_rows.size())) {
+    cut = compute_cut(plan, index, rows);
+    return;
+  }
+  cut = plan.cut_of_rows[static_cast<std::size_t>(rows)];
+  cut.group_index = static_cast<std::int32_t>(index);
 }
 
 // The most that any distribution of the tokens can need.
@@ -198,6 +224,7 @@ CpuPlan make_plan(const Problem& problem, const Variant& variant, int thread_cou
     row_counts.push_back(static_cast<std::uint32_t>(group.m));
   }
   Arranger(plan).arrange();
+  if (plan.groups.size() > 1) table_cuts(plan);
   plan.group_cuts.resize(problem.groups.size());
   const Cut cut = cut_rows(plan, row_counts, plan.group_cuts);
   plan.group_cuts.resize(cut.groups.size());
@@ -213,7 +240,7 @@ Cut cut_rows(const CpuPlan& plan, std::span<const std::uint32_t> row_counts,
   const std::size_t group_count = order.group_count();
   for (std::size_t index = 0; index < row_counts.size(); ++index) {
     const std::uint32_t rows = row_counts[index];
-    if (rows > 0) storage[order.next(rows)] = cut_group(plan, index, rows);
+    if (rows > 0) cut_group(plan, index, rows, storage[order.next(rows)]);
   }
   Cut cut{.groups = storage.first(group_count)};
   std::size_t activation_offset = plan.activation_offset;

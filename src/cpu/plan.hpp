@@ -79,6 +79,8 @@ struct CpuPlan {
   std::int64_t panels_per_task = 1;
   std::int64_t tokens_max = 0;  // of all groups together in a call
   std::vector<GroupPlan> groups;
+  // Where all groups are alike: how a group of so many rows is cut, for the smaller numbers.
+  std::vector<GroupCut> cut_of_rows;
   // Of the rows that the problem says.
   std::vector<GroupCut> group_cuts;
   std::int64_t tile_count = 0;

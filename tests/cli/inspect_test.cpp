@@ -60,6 +60,25 @@ TEST(Inspect, SaysWhatRunsLayerByLayer) {
   EXPECT_TRUE(found["layers"][2]["runs_as"].empty());
 }
 
+TEST(Inspect, PacksAndSaysHowFast) {
+  const Folder folder;
+  const std::string path = folder.write("x.safetensors", safetensors(sample_model()));
+  const Outcome outcome = run_thresher({"inspect", path, "--pack", "cpu", "--json"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto speed = nlohmann::json::parse(outcome.out.substr(outcome.out.find('\n') + 1));
+  EXPECT_EQ(speed["layers"], 2);  // the third is BF16
+  EXPECT_EQ(speed["experts"], 2);
+  EXPECT_EQ(speed["bytes"], 2 * 3 * (48 * 32 / 2 + 48 * 32 / 16 + 4));
+  for (const char* what : {"read", "pack_cold", "pack", "copy"}) {
+    EXPECT_GT(speed[std::string(what) + "_gb_per_s"], 0) << what;
+  }
+  const std::string plain = folder.write(
+      "y.safetensors",
+      safetensors({noisy("model.layers.0.mlp.experts.0.up_proj.weight", "BF16", {48, 32}, 16)}));
+  EXPECT_TRUE(has(run_thresher({"inspect", plain, "--pack", "cpu"}).err, "no NVFP4 experts"));
+  EXPECT_TRUE(has(run_thresher({"inspect", path, "--pack", "abacus"}).err, "abacus"));
+}
+
 TEST(Inspect, FaultsAreListedAndTheAnswerIsNo) {
   std::vector<SampleTensor> tensors = sample_model();
   tensors[1].bytes[3] = '\x7f';
