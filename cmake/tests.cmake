@@ -92,6 +92,15 @@ if(THRESHER_TOOLS)
   add_dependencies(tank_tests thresher_cli)
 endif()
 
+# Seasons on a Slurm that the test starts itself, where it can. Its nodes measure nothing, but they take
+# all cores.
+if(THRESHER_TOOLS AND NOT THRESHER_SANITIZE)
+  add_test(NAME cluster.slurm
+           COMMAND python3 -B ${PROJECT_SOURCE_DIR}/tests/cluster/slurm_season.py
+                   $<TARGET_FILE:thresher_cli>)
+  set_tests_properties(cluster.slurm PROPERTIES SKIP_RETURN_CODE 77 RUN_SERIAL TRUE)
+endif()
+
 # Our number formats against somebody else's. The interpreter is looked up when the test runs, so
 # that the packages ./run puts into build/venv count at once.
 add_executable(dump_encodings ${PROJECT_SOURCE_DIR}/tests/nvfp4/dump_encodings.cpp)

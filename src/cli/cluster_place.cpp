@@ -63,7 +63,8 @@ std::unique_ptr<cluster::Coordinator> ClusterPlace::coordinator_for(
           .name = job_name,
           .command = {program, "task", folder.string()},
           .folder = fs::current_path(),
-          .report = [this](const std::string& text) { voice_.report(text); }});
+          .report = [this](const std::string& text) { voice_.report(text); },
+          .announce = [this](const std::string& text) { voice_.announce(text); }});
 }
 
 // In a folder of its own: there is no season yet that could go on.

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <random>
 
 #include "cli/backend_option.hpp"
@@ -232,8 +233,10 @@ void measure_here(const SeasonOptions& options, SeasonSetup& setup) {
 void measure_there(const SeasonOptions& options, ClusterPlace& place, SeasonSetup& setup) {
   const Interruption interruption("no season has begun yet; the same command starts it anew");
   SeasonTicker ticker(setup.seconds_max);
-  ticker.begin("asking a node of the cluster what it can do");
-  place.set_voice({.report = [&](const std::string& text) { ticker.step(text); }});
+  const std::string what = "asking a node of the cluster what it can do";
+  ticker.begin(what);
+  place.set_voice({.report = [&](const std::string& text) { ticker.begin(what + ": " + text); },
+                   .announce = [&](const std::string& text) { ticker.announce(text); }});
   setup.rules.match.thread_count = options.thread_count;
   place.survey(setup);
   place.set_voice({});
@@ -378,8 +381,10 @@ std::string how_to_go_on(const SeasonOptions& options, const SeasonSetup& setup)
   if (setup.stays_open) {
     for (const fs::path& pitch : options.pitches) command += " " + shell_quoted(pitch.string());
   }
-  return fmt::format("season '{}' is kept as far as it was played, and this goes on with it: {}",
-                     setup.rules.season, command);
+  return fmt::format("season '{}' is kept as far as it was played{}, and this goes on with it: {}",
+                     setup.rules.season,
+                     options.cluster.is_remote() ? ", its tasks stay in Slurm's queue" : "",
+                     command);
 }
 
 // The season asks this machine for everything.
@@ -405,8 +410,11 @@ SeasonTools tools_here(Ledger& ledger, const SeasonSetup& setup, SeasonTicker& t
 SeasonTools tools_there(Ledger& ledger, const SeasonSetup& setup, SeasonTicker& ticker,
                         ClusterPlace& place) {
   SeasonTools tools = tools_here(ledger, setup, ticker);
-  place.set_voice({.report = [&](const std::string& text) { ticker.step(text); },
-                   .announce = [&](const std::string& text) { ticker.announce(text); }});
+  const auto what = std::make_shared<std::string>();
+  tools.report = [&, what](const std::string& text) { ticker.begin(*what = text); };
+  place.set_voice(
+      {.report = [&, what](const std::string& text) { ticker.begin(*what + ": " + text); },
+       .announce = [&](const std::string& text) { ticker.announce(text); }});
   const SeasonRecord record = read_season(ledger, setup.rules.season);
   if (record.has_started) place.open(setup.rules.season, record.start);
   tools.research = [&](const Contestant& champion) {

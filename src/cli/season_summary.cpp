@@ -132,6 +132,23 @@ std::string rest_text(const Outcomes& outcomes) {
   return text;
 }
 
+// Of a season that was played on a cluster of unlike nodes.
+std::string classes_text(const SeasonRecord& record) {
+  std::map<std::string, int> classes;
+  for (const auto& [number, round] : record.rounds) {
+    for (const PlayedMatch& match : round.matches) {
+      if (!match.machine_class.empty()) ++classes[match.machine_class];
+    }
+  }
+  if (classes.size() < 2) return "";
+  std::vector<std::string> counts;
+  for (const auto& [name, count] : classes) counts.push_back(fmt::format("{} on {}", count, name));
+  return fmt::format(
+      " The matches were played on {} classes of machines ({}): a verdict holds for the class that "
+      "it was found on.",
+      classes.size(), fmt::join(counts, "; "));
+}
+
 std::string next_text(const SeasonRecord& record, const std::filesystem::path& ledger) {
   const std::string season = record.start.at("name");
   const std::string where =
@@ -169,8 +186,8 @@ std::string season_summary(const SeasonRecord& record, const std::filesystem::pa
     }
     return text;
   }
-  return wrapped(fmt::format("{} {} {}", accepted_text(outcomes), gain_text(record, outcomes),
-                             rest_text(outcomes))) +
+  return wrapped(fmt::format("{} {} {}{}", accepted_text(outcomes), gain_text(record, outcomes),
+                             rest_text(outcomes), classes_text(record))) +
          '\n' + next_text(record, ledger);
 }
 

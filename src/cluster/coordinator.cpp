@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <set>
 #include <thread>
 
+#include "referee/protocol.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::cluster {
@@ -17,6 +19,16 @@ using CoordinatorClock = std::chrono::steady_clock;
 
 double seconds_between(CoordinatorClock::time_point begin, CoordinatorClock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
+}
+
+std::string last_line(const std::filesystem::path& path) {
+  constexpr std::size_t kBytesMax = 300;
+  std::ifstream file(path);
+  std::string last;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.empty()) last = line;
+  }
+  return referee::printable(last, kBytesMax);
 }
 
 }  // namespace
@@ -34,7 +46,10 @@ Coordinator::Pending Coordinator::pending_of(const TaskOrder& order) const {
   Pending pending{.order = &order, .result = {}, .node = {}};
   for (const ArrayList& list : spool_.lists()) {
     const bool has_it = std::find(list.ids.begin(), list.ids.end(), order.id) != list.ids.end();
-    if (has_it && !list.job.empty()) ++pending.tries;
+    if (!has_it || list.job.empty()) continue;
+    ++pending.tries;
+    const auto index = std::find(list.ids.begin(), list.ids.end(), order.id) - list.ids.begin();
+    pending.log = spool_.logs() / fmt::format("{}_{}.txt", list.job, index);
   }
   return pending;
 }
@@ -76,7 +91,7 @@ Coordinator::QueueView Coordinator::view_of(const std::vector<QueuedTask>& tasks
   for (const QueuedTask& task : tasks) {
     const auto list = ids_of_list_.find(task.comment);
     if (list == ids_of_list_.end() || task.index >= static_cast<int>(list->second.size())) continue;
-    if (is_held_for_good(task)) {
+    if (waits_in_vain(task)) {
       queue_.cancel(task.job);
       continue;
     }
@@ -123,7 +138,7 @@ void Coordinator::note_absence(Pending& pending) {
   }
   pending.was_absent = false;
   const std::string text = failure_text(pending);
-  options_.report(fmt::format("{}: {}", pending.order->id, text));
+  options_.announce(fmt::format("{}: {}", pending.order->id, text));
   if (pending.tries < options_.tries_max) return;
   pending.result = {.record = nullptr,
                     .failure = fmt::format("no record after {} tries; {}", pending.tries, text)};
@@ -134,9 +149,10 @@ std::string Coordinator::failure_text(const Pending& pending) const {
   if (!failures.empty()) {
     return fmt::format("node {}: {}", failures.back().node, failures.back().text);
   }
-  return fmt::format("its task{} ended without a word; {} may have more",
-                     pending.node.empty() ? "" : " on node " + pending.node,
-                     spool_.logs().string());
+  const std::string last_words = last_line(pending.log);
+  return fmt::format("its task{} ended {}", pending.node.empty() ? "" : " on node " + pending.node,
+                     last_words.empty() ? fmt::format("without a word in {}", pending.log.string())
+                                        : fmt::format("with the words: {}", last_words));
 }
 
 std::vector<std::string> Coordinator::nodes_that_failed(const std::vector<Pending*>& wanted) const {
@@ -195,9 +211,10 @@ bool Coordinator::submit_array(const std::vector<Pending*>& part,
   }
   if (!job) return false;
   spool_.set_job(list, *job);
-  for (Pending* pending : part) {
-    ++pending->tries;
-    pending->was_absent = false;
+  for (std::size_t i = 0; i < part.size(); ++i) {
+    ++part[i]->tries;
+    part[i]->was_absent = false;
+    part[i]->log = spool_.logs() / fmt::format("{}_{}.txt", *job, i);
   }
   return true;
 }

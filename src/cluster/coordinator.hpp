@@ -31,7 +31,8 @@ struct CoordinatorOptions {
   std::string name;                  // of the jobs
   std::vector<std::string> command;  // of a task: gets the list's name as its last word
   std::filesystem::path folder;      // to start tasks in
-  std::function<void(const std::string& text)> report = [](const std::string&) {};
+  std::function<void(const std::string& text)> report = [](const std::string&) {};    // how far
+  std::function<void(const std::string& text)> announce = [](const std::string&) {};  // to stay
   int tries_max = 3;
   double poll_seconds = 0.5;  // between two looks at the records
   double look_seconds = 3;    // between two looks at the queue
@@ -55,8 +56,9 @@ class Coordinator {
     const TaskOrder* order = nullptr;
     std::optional<TaskResult> result;
     int tries = 0;
-    bool was_absent = false;  // at the last look
-    std::string node;         // where it was last seen
+    bool was_absent = false;         // at the last look
+    std::string node;                // where it was last seen
+    std::filesystem::path log = {};  // what its last task says
   };
   struct QueueView {
     std::map<std::string, QueuedTask> tasks;  // by id

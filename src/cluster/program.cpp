@@ -25,7 +25,6 @@ namespace {
 using referee::UniqueFd;
 using ProgramClock = std::chrono::steady_clock;
 
-constexpr int kNoSuchProgram = 127;
 constexpr std::size_t kOutputBytesMax = std::size_t{64} << 20;
 
 struct Pipe {

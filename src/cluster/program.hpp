@@ -7,8 +7,10 @@
 
 namespace thresher::cluster {
 
+inline constexpr int kNoSuchProgram = 127;
+
 struct ProgramResult {
-  int exit_code = 0;  // 127: there is no such program; 128 + n: ended by signal n
+  int exit_code = 0;  // or kNoSuchProgram; 128 + n: ended by signal n
   std::string out;
   std::string err;
 

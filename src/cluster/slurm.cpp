@@ -51,6 +51,11 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
+[[noreturn]] void complain_of(const ProgramResult& result) {
+  throw Error(fmt::format("{}; 'thresher doctor --on slurm' says what a cluster needs",
+                          result.complaint()));
+}
+
 bool controller_answers() {
   const ProgramResult ping = run_program({"scontrol", "ping"});
   return ping.ok() && ping.out.find(" UP") != std::string::npos;
@@ -61,13 +66,15 @@ bool controller_answers() {
 std::optional<std::string> submit_to_slurm(const SlurmOptions& options, const ArrayJob& array) {
   const ProgramResult result = run_program(sbatch_words(options, array), batch_script(array));
   if (result.ok()) return result.out.substr(0, result.out.find_first_of(";\n"));
-  if (!controller_answers() && result.exit_code != 127) return std::nullopt;
+  if (result.exit_code == kNoSuchProgram) complain_of(result);
+  if (!controller_answers()) return std::nullopt;
   throw Error(fmt::format("Slurm does not take the matches: {}", result.complaint()));
 }
 
 std::optional<std::vector<QueuedTask>> look_at_slurm(const std::string& name) {
   const ProgramResult result =
       run_program({"squeue", "-h", "-r", "--name=" + name, "-o", kQueueFormat});
+  if (result.exit_code == kNoSuchProgram) complain_of(result);
   if (!result.ok()) return std::nullopt;
   return parse_queue(result.out);
 }
@@ -84,7 +91,7 @@ int array_size_max() {
 
 SlurmFinding examine_program(const std::string& program) {
   const ProgramResult result = run_program({program, "--version"}, {}, 10);
-  const bool ok = result.exit_code != 127;
+  const bool ok = result.exit_code != kNoSuchProgram;
   return {program, ok,
           ok ? result.out.substr(0, result.out.find('\n'))
              : fmt::format("missing; Debian has it in {}",
@@ -171,9 +178,12 @@ std::string batch_script(const ArrayJob& array) {
   return script + "\n";
 }
 
-bool is_held_for_good(const QueuedTask& task) {
+// A task of ours has a time to begin only after it was requeued, and that is minutes away.
+bool waits_in_vain(const QueuedTask& task) {
   if (task.state == "SPECIAL_EXIT") return true;
-  return task.state == "PENDING" && task.reason.find("requeued held") != std::string::npos;
+  const bool put_off =
+      task.reason == "BeginTime" || task.reason.find("requeued held") != std::string::npos;
+  return task.state == "PENDING" && put_off;
 }
 
 JobQueue slurm_queue(const SlurmOptions& options) {
@@ -211,9 +221,12 @@ std::vector<SlurmFinding> examine_slurm(const SlurmOptions& options) {
   const bool complete =
       std::all_of(findings.begin(), findings.end(), [](const SlurmFinding& one) { return one.ok; });
   if (!complete) return findings;
-  findings.push_back(examine_munge());
-  findings.push_back(examine_controller());
-  if (!findings.back().ok) return findings;
+  const SlurmFinding controller = examine_controller();
+  // Who is answered by the controller has shown good credentials.
+  findings.push_back(controller.ok ? SlurmFinding{"credentials", true, "the controller takes them"}
+                                   : examine_munge());
+  findings.push_back(controller);
+  if (!controller.ok) return findings;
   findings.push_back(examine_partition(options.partition));
   findings.push_back({"tasks in an array", true, fmt::format("{}", array_size_max())});
   return findings;

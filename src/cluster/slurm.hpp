@@ -61,8 +61,9 @@ std::vector<QueuedTask> parse_queue(const std::string& text);
 std::vector<std::string> sbatch_words(const SlurmOptions& options, const ArrayJob& array);
 std::string batch_script(const ArrayJob& array);
 
-// Tasks that nobody but the operator will start any more: held after their node failed them.
-bool is_held_for_good(const QueuedTask& task);
+// Tasks that are better played again than waited for: put off after a requeue, or held after their
+// node failed them.
+bool waits_in_vain(const QueuedTask& task);
 
 // Nodes of the partition that work, for --jobs. 0: Slurm does not say.
 int usable_node_count(const std::string& partition);

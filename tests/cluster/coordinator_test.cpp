@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "nvfp4/error_message.hpp"
 #include "tank/scratch_folder.hpp"
 #include "thresher/error.hpp"
@@ -123,6 +125,19 @@ TEST(Coordinator, WhatIsLostEverywhereIsGivenUpWithAReason) {
   EXPECT_EQ(fake.submitted.size(), 3u);
 }
 
+TEST(Coordinator, TheLastWordsOfATaskAreHeard) {
+  FakeCluster fake;
+  fake.works = false;
+  const Spool spool = fake.spool();
+  for (const char* log : {"1_0.txt", "2_0.txt", "3_0.txt"}) {
+    std::ofstream(spool.logs() / log) << "one\nexec: thresher: not \x1b found\n";
+  }
+  const std::vector<std::string> results = results_of(fake, orders_of({"a"}));
+  EXPECT_NE(results.at(0).find("on node n3 ended with the words: exec: thresher: not"),
+            std::string::npos)
+      << results.at(0);
+}
+
 TEST(Coordinator, TheNextOneWaitsForWhatIsUnderWay) {
   FakeCluster fake;
   Spool spool = fake.spool();
@@ -181,6 +196,17 @@ TEST(Coordinator, WithoutAnotherNodeTheSameOneIsAsked) {
   EXPECT_EQ(results_of(fake, orders_of({"a"})).size(), 1u);
   EXPECT_TRUE(fake.submitted.back().excluded_nodes.empty() ||
               fake.submitted.back().excluded_nodes.front() != "only");
+}
+
+TEST(Coordinator, EveryTryThatFailsIsAnnounced) {
+  FakeCluster fake;
+  fake.losses = {{"a", 1}};
+  std::vector<std::string> said;
+  CoordinatorOptions options = fake.options();
+  options.announce = [&](const std::string& text) { said.push_back(text); };
+  Coordinator(fake.spool(), fake.jobs(), options)
+      .play(orders_of({"a"}), [](std::size_t, const TaskResult&) {});
+  EXPECT_EQ(said, std::vector<std::string>{"a: node n1: the disk is full"});
 }
 
 TEST(Coordinator, ARefusalOfSlurmIsTheUsersToMend) {

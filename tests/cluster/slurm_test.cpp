@@ -62,11 +62,12 @@ TEST(Slurm, AQueueIsReadAndStrangeLinesAreNot) {
   EXPECT_EQ(tasks[1].reason, "Resources (a|b)");
 }
 
-TEST(Slurm, ATaskThatIsHeldAfterItsNodeFailedItWillNotStart) {
-  EXPECT_TRUE(is_held_for_good({.state = "PENDING", .reason = "launch failed requeued held"}));
-  EXPECT_TRUE(is_held_for_good({.state = "SPECIAL_EXIT"}));
-  EXPECT_FALSE(is_held_for_good({.state = "PENDING", .reason = "Resources"}));
-  EXPECT_FALSE(is_held_for_good({.state = "RUNNING", .node = "n1", .reason = "None"}));
+TEST(Slurm, ATaskThatIsHeldOrPutOffAfterARequeueIsNotWaitedFor) {
+  EXPECT_TRUE(waits_in_vain({.state = "PENDING", .reason = "launch failed requeued held"}));
+  EXPECT_TRUE(waits_in_vain({.state = "PENDING", .reason = "BeginTime"}));
+  EXPECT_TRUE(waits_in_vain({.state = "SPECIAL_EXIT"}));
+  EXPECT_FALSE(waits_in_vain({.state = "PENDING", .reason = "Resources"}));
+  EXPECT_FALSE(waits_in_vain({.state = "RUNNING", .node = "n1", .reason = "None"}));
 }
 
 }  // namespace

@@ -5,6 +5,10 @@
         subprocess.run(["sinfo"], env=slurm.env)
 
 Everything lies in `folder`: key, sockets, state, logs. Needs root, and Debian's slurm-wlm and munge.
+
+    small_slurm.py NODES COMMAND...
+
+runs a command beside a Slurm of so many nodes.
 """
 import os
 import pathlib
@@ -12,6 +16,8 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
+import tempfile
 import time
 
 PROGRAMS = ["munged", "mungekey", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "scancel"]
@@ -63,6 +69,10 @@ def free_ports(count):
     return ports
 
 
+def parent_of(pid):
+    return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
 def wait_until(condition, seconds, what):
     deadline = time.monotonic() + seconds
     while not condition():
@@ -72,9 +82,11 @@ def wait_until(condition, seconds, what):
 
 
 class Slurm:
-    def __init__(self, folder, nodes):
+    def __init__(self, folder, nodes, prefixes=None):
+        """`prefixes`: words in front of the daemon of a node, by its name."""
         self.folder = pathlib.Path(folder)
         self.nodes = list(nodes)
+        self.prefixes = prefixes or {}
         self.env = dict(os.environ, SLURM_CONF=str(self.folder / "slurm.conf"),
                         PATH=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
         self.daemons = {}
@@ -117,8 +129,8 @@ class Slurm:
                                              stdout=log, stderr=log, start_new_session=True)
         log.close()
 
-    def start_node(self, node, prefix=()):
-        self.spawn(node, *prefix, "slurmd", "-D", "-N", node)
+    def start_node(self, node):
+        self.spawn(node, *self.prefixes.get(node, []), "slurmd", "-D", "-N", node)
 
     def is_up(self):
         return self.say("sinfo", "-h", "-t", "idle", "-o", "%D").strip() == str(len(self.nodes))
@@ -127,9 +139,9 @@ class Slurm:
         return subprocess.run(command, env=self.env, capture_output=True, text=True).stdout
 
     def queue(self):
-        """Array tasks that wait or run: (state, node)"""
+        """Array tasks that wait or run: (state, node, job, name)"""
         return [tuple(line.split("|")) for line in
-                self.say("squeue", "-h", "-r", "-t", "all", "-o", "%T|%N|%i").splitlines()
+                self.say("squeue", "-h", "-r", "-t", "all", "-o", "%T|%N|%i|%j").splitlines()
                 if line.split("|")[0] in ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING")]
 
     def kill_node(self, node):
@@ -144,26 +156,30 @@ class Slurm:
         return len(victims)
 
     def steps_of(self, node):
-        """The processes that belong to jobs of this node, by what their environment says."""
+        """The processes that belong to jobs of this node, by what their environment says, and the
+        daemons that hold them."""
+        wanted = {f"SLURMD_NODENAME={node}".encode(),
+                  f"SLURM_CONF={self.env['SLURM_CONF']}".encode()}
         found = set()
         for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
             try:
                 environment = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+                if not wanted.issubset(environment):
+                    continue
+                parent = parent_of(pid)
+                holds = pathlib.Path(f"/proc/{parent}/comm").read_text() == "slurmstepd\n"
             except OSError:
                 continue
-            conf = f"SLURM_CONF={self.env['SLURM_CONF']}".encode()
-            if f"SLURMD_NODENAME={node}".encode() in environment and conf in environment:
-                found |= {pid} | self.descendants(pid)
+            found |= {pid, *([parent] if holds else [])} | self.descendants(pid)
         return found
 
     def descendants(self, root):
         children = {}
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
-                stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+                children.setdefault(parent_of(pid), []).append(int(pid))
             except OSError:
                 continue
-            children.setdefault(int(stat.rpartition(")")[2].split()[1]), []).append(int(pid))
         found, queue = set(), [root]
         while queue:
             below = children.get(queue.pop(), [])
@@ -187,3 +203,18 @@ class Slurm:
                 daemon.kill()
                 daemon.wait()
         self.daemons = {}
+
+
+def main(node_count, *command):
+    why_not = missing()
+    if why_not:
+        print(f"no Slurm can be started here: {why_not}", file=sys.stderr)
+        return 77
+    nodes = [f"n{i + 1}" for i in range(int(node_count))]
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="small-slurm-") as folder:
+        with Slurm(folder, nodes) as slurm:
+            return subprocess.run(command, env=slurm.env).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Seasons on a real Slurm, and what may happen to them: nothing is lost, nothing is counted twice.
+
+    slurm_season.py THRESHER
+
+One controller and four nodes on the loopback: n3 has one core, n4 a full disk. Contestants fail at
+the gates, so that their verdicts are certain. THRESHER_CLUSTER_KILLS says how often the coordinator
+is killed (2). Exit code 77: no Slurm can be started here.
+"""
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import small_slurm
+
+KILLS = int(os.environ.get("THRESHER_CLUSTER_KILLS", "2"))
+SUITE = 'name = "tiny"\n[[problem]]\nname = "ragged"\nm = [3, 0, 9]\nn = 64\nk = 128\n'
+PITCH = """\
+name = "{name}"
+suite = "tiny.toml"
+claim = {claim}
+mechanism = "certain to fail"
+[contestant]
+source = "{name}.c"
+"""
+SOURCE = """\
+#include <stdlib.h>
+#include <time.h>
+#include "thresher/contestant.h"
+int thresher_contestant_abi_version(void) {{ return THRESHER_CONTESTANT_ABI_VERSION; }}
+int thresher_contestant_prepare(const thresher_contestant_problem* problem, void** state,
+                                const char** message) {{
+  (void)message;
+  *state = (void*)problem;
+  {prepare}
+  return THRESHER_CONTESTANT_OK;
+}}
+int thresher_contestant_run(void* state, const thresher_contestant_call* calls) {{
+  (void)state, (void)calls;
+  {run}
+  return THRESHER_CONTESTANT_OK;
+}}
+"""
+SLEEP = "struct timespec pause = {2, 0}; nanosleep(&pause, 0);"
+# Name: what prepare() does, what run() does, and the check that it loses by.
+QUICK = {"declines": ("return THRESHER_CONTESTANT_UNSUPPORTED;", "", "declined"),
+         "aborts": ("", "abort();", "exit"),
+         "idles": ("", "", "poison"),
+         "fails": ("", "return THRESHER_CONTESTANT_FAILED;", "error")}
+SLOW = {f"sleeps_{i}": (SLEEP, f"/* {i} */", "poison") for i in range(3)}
+# What of an entry does not depend on when or where it was played.
+TOLD = {"match": ["round", "pitch", "control", "champion_hash", "challenger_hash"],
+        "verdict": ["round", "pitch", "control", "kind", "check"],
+        "round": ["round", "winner", "outcome", "controls"],
+        "champion": ["round", "pitch"], "seal": ["round", "ballot_count"],
+        "constraint": ["predicate"], "end": ["reason", "round_count"]}
+
+
+class Test:
+    def __init__(self, thresher, folder):
+        self.thresher, self.folder = thresher, folder
+        self.faults = []
+        (folder / "tiny.toml").write_text(SUITE)
+        for rank, (name, (prepare, run, _)) in enumerate({**QUICK, **SLOW}.items()):
+            (folder / f"{name}.c").write_text(SOURCE.format(prepare=prepare, run=run))
+            (folder / f"{name}.toml").write_text(PITCH.format(name=name, claim=1.1 + 0.2 * rank))
+
+    def expect(self, truth, what):
+        if not truth:
+            self.faults.append(what)
+            print(f"FAILED: {what}", flush=True)
+
+    def command(self, season, ledger, pitches, *more):
+        return [self.thresher, "season", "--season", season, "--backend", "cpu", "--threads", "1",
+                "--suite", "tiny.toml", "--seconds", "100", "--match-seconds", "20", "--seed", "7",
+                "--ledger", ledger, "--jobs", "4", *more, *(f"{name}.toml" for name in pitches)]
+
+    def start(self, command, env=None, tag="out"):
+        log = open(self.folder / f"{tag}.log", "ab")
+        with log:
+            return subprocess.Popen(command, cwd=self.folder, env=env, stdin=subprocess.DEVNULL,
+                                    stdout=log, stderr=log, start_new_session=True)
+
+    def log(self, tag):
+        return (self.folder / f"{tag}.log").read_text(errors="replace")
+
+    def entries(self, ledger, season):
+        shown = subprocess.run([self.thresher, "ledger", "show", "--ledger", ledger, "--season",
+                                season, "--json"], cwd=self.folder, capture_output=True, text=True)
+        return json.loads(shown.stdout)["entries"] if shown.returncode == 0 else []
+
+    def story(self, ledger, season):
+        return [(entry["kind"], [entry["data"].get(key) for key in TOLD[entry["kind"]]])
+                for entry in self.entries(ledger, season) if entry["kind"] in TOLD]
+
+    def check_season(self, ledger, season, pitches):
+        """Every match is there once, as it has to be."""
+        entries = self.entries(ledger, season)
+        matches = [entry["data"] for entry in entries if entry["kind"] == "match"]
+        ids = [match["id"] for match in matches]
+        self.expect(len(ids) == len(set(ids)), f"{season}: a match is counted twice: {ids}")
+        self.expect(sorted(match["pitch"] for match in matches) == sorted(pitches),
+                    f"{season}: played {[match['pitch'] for match in matches]}")
+        for match in matches:
+            expected = {**QUICK, **SLOW}[match["pitch"]][2]
+            verdict = match["verdict"]
+            self.expect(verdict["check"] == expected,
+                        f"{season}: {match['pitch']}: {verdict['check']}: {verdict['reason']}")
+        self.expect(entries and entries[-1]["kind"] == "end", f"{season}: does not end")
+        return matches
+
+
+def wait_for(process, seconds, what):
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise TimeoutError(what)
+
+
+def one_season_equals_the_local_one(test, slurm):
+    """Also over mixed nodes, one of them with a full disk."""
+    here = test.start(test.command("s", "here.db", QUICK), tag="here")
+    there = test.start(test.command("s", "there.db", QUICK, "--on", "slurm"), slurm.env, "there")
+    test.expect(wait_for(here, 120, "the local season") == 0, f"here: {test.log('here')}")
+    test.expect(wait_for(there, 120, "the season on Slurm") == 0, f"there: {test.log('there')}")
+    test.check_season("here.db", "s", QUICK)
+    matches = test.check_season("there.db", "s", QUICK)
+    test.expect(test.story("here.db", "s") == test.story("there.db", "s"),
+                f"another story:\n{test.story('here.db', 's')}\n{test.story('there.db', 's')}")
+    nodes = {match["machine"]["node"] for match in matches}
+    test.expect("n4" not in nodes, "a match was played on a full disk")
+    failures = [path.read_text() for path in test.folder.glob("there.db.cluster/s-*/failures/*")]
+    test.expect(any("n4" in text for text in failures), f"the full disk was not met: {failures}")
+    classes = {match["machine"]["class"] for match in matches}
+    test.expect(len(classes) == 2, f"classes of machines: {classes}")
+    test.expect("is of another class of machines" in test.log("there"), "mixed nodes go unsaid")
+    test.expect("2 classes of machines" in " ".join(test.log("there").split()),
+                "the summary does not say so")
+
+
+def kill_coordinator(test, slurm, command, seed):
+    """Again and again at random moments; the last one plays to the end."""
+    draw = random.Random(seed)
+    for _ in range(KILLS):
+        process = test.start(command, slurm.env, "killed")
+        try:
+            process.wait(draw.uniform(0.2, 4))
+            return process
+        except subprocess.TimeoutExpired:
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+    return test.start(command, slurm.env, "killed")
+
+
+def running(slurm, season):
+    return [(node, job) for state, node, job, name in slurm.queue()
+            if state == "RUNNING" and f"-{season}-" in name]
+
+
+def everything_goes_wrong(test, slurm):
+    """Two seasons in one ledger at once; coordinators, a node and tasks die under them."""
+    seed = random.randrange(1 << 30)
+    print(f"kills: {KILLS}, seed {seed}", flush=True)
+    slow = test.command("slow", "both.db", SLOW, "--on", "slurm")
+    quick = test.command("quick", "both.db", QUICK, "--on", "slurm")
+    other = test.start(slow, slurm.env, "slow")
+    small_slurm.wait_until(lambda: running(slurm, "slow"), 60, "no match of 'slow' runs")
+    node, job = running(slurm, "slow")[0]
+    rest = [one for one in running(slurm, "slow") if one[0] != node]
+    test.expect(slurm.kill_node(node) > 0, "nothing ran on the node that was killed")
+    if rest:
+        slurm.say("scontrol", "requeue", rest[0][1])
+    print(f"killed {node} with {job}, requeued {[one[1] for one in rest[:1]]}", flush=True)
+    killed = kill_coordinator(test, slurm, quick, seed)
+    again = test.start(quick, slurm.env, "second")
+    test.expect(wait_for(killed, 120, "the season that was killed") == 0,
+                f"killed: {test.log('killed')[-2000:]}")
+    wait_for(again, 120, "the second coordinator")
+    test.expect("is being played already" in test.log("second") or
+                "has ended" in test.log("second") or again.returncode == 0,
+                f"a second coordinator: {test.log('second')}")
+    test.expect(wait_for(other, 120, "the season whose node died") == 0,
+                f"slow: {test.log('slow')[-2000:]}")
+    test.check_season("both.db", "quick", QUICK)
+    test.check_season("both.db", "slow", SLOW)
+
+
+def main(thresher):
+    why_not = small_slurm.missing()
+    if not why_not and subprocess.run(["unshare", "-m", "true"], stderr=subprocess.DEVNULL).returncode:
+        why_not = "no mount namespace for a node with a full disk"
+    if why_not:
+        print(f"skipped: no Slurm can be started here: {why_not}")
+        return 77
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="thresher-slurm-") as name:
+        test = Test(os.path.abspath(thresher), pathlib.Path(name))
+        full_disk = ["unshare", "-m", "sh", "-c",
+                     'mount -t tmpfs -o size=16k tmpfs /tmp && exec "$@"', "sh"]
+        with small_slurm.Slurm(test.folder / "slurm", ["n1", "n2", "n3", "n4"],
+                               {"n3": ["taskset", "-c", "0"], "n4": full_disk}) as slurm:
+            for step in (one_season_equals_the_local_one, everything_goes_wrong):
+                step(test, slurm)
+                print(f"{step.__name__}: {time.monotonic() - begin:.0f} s", flush=True)
+            for ledger in ("here.db", "there.db", "both.db"):
+                audit = subprocess.run([test.thresher, "ledger", "verify", "--ledger", ledger],
+                                       cwd=test.folder, capture_output=True, text=True)
+                test.expect(audit.returncode == 0, f"{ledger}: {audit.stdout}{audit.stderr}")
+            left = [task for task in slurm.queue() if "thresher" in task[3]]
+            test.expect(not left, f"left in the queue: {left}")
+        if test.faults:
+            print("\n".join(str(path.relative_to(test.folder)) for path in
+                            sorted(test.folder.glob("*.cluster/**/*.json"))))
+    return 1 if test.faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
