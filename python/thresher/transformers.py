@@ -168,6 +168,9 @@ class ThresherQuantizer(HfQuantizer):
     def is_compileable(self) -> bool:
         return True
 
+    def _convert_model_for_quantization(self, model: Any) -> None:
+        """Nothing: transformers would take Llama-4's experts apart for compressed-tensors, and ours stay together."""
+
     def _process_model_before_weight_loading(self, model: Any, checkpoint_files: Any = None, **kwargs: Any) -> Any:
         if not checkpoint_files or not all(str(file).endswith(".safetensors") for file in checkpoint_files):
             raise Error(f"NVFP4 checkpoints are read from safetensors files, not from {checkpoint_files}")
