@@ -143,6 +143,8 @@ if(THRESHER_TOOLS)
   file(GLOB pitch_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/pitches/*.toml
        ${PROJECT_SOURCE_DIR}/pitches/gpu/*.toml)
   thresher_fuzz(pitch thresher_tools ${pitch_files})
+  file(GLOB plan_examples CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/plan_examples/*.json)
+  thresher_fuzz(plan thresher_tools ${plan_examples})
   thresher_fuzz(protocol thresher_tools ${PROJECT_SOURCE_DIR}/tests/fuzz/protocol_lines.txt)
   thresher_fuzz(cuda_launches thresher_tools ${PROJECT_SOURCE_DIR}/tests/fuzz/cuda_expressions.txt)
 endif()

@@ -260,6 +260,8 @@ class Engine {
   // is malformed, the variant unknown, or the variant cannot run the problem.
   Plan plan(const Problem& problem, std::string_view variant = {},
             std::int64_t tokens_max = 0) const;
+  // The variant that plan() takes where none is named.
+  std::string choose(const Problem& problem, std::int64_t tokens_max = 0) const;
   Workspace workspace(const Plan& plan) const;
 
   // What run() and bind() check, and that no output overlaps another buffer of the call. A buffer
@@ -279,7 +281,6 @@ class Engine {
 
  private:
   void use_plan_file(const std::filesystem::path& path);
-  std::string choose(const Problem& problem, std::int64_t tokens) const;
 
   std::unique_ptr<backend::Device> state_;
   std::shared_ptr<const PlanFile> plan_file_;  // null: none, or none of this machine

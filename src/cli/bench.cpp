@@ -281,15 +281,18 @@ int run_layers(const BenchOptions& options) {
   EngineOptions engine_of = engine_options(resolve_backend(options.backend));
   if (options.thread_counts.size() > 1) throw UsageError("--layer takes one number of --threads");
   if (!options.thread_counts.empty()) engine_of.thread_count = options.thread_counts.front();
-  bench_layers(Engine(engine_of), {.layers = options.layers,
-                                   .token_counts = token_counts_of(options.token_counts),
-                                   .activations = options.activations,
-                                   .expert_limit = options.expert_limit,
-                                   .routing = options.routing,
-                                   .batch_invariant = options.batch_invariant,
-                                   .seconds = options.seconds,
-                                   .seed = options.seed,
-                                   .json = options.json});
+  if (!options.plan.empty()) engine_of.plan_file = options.plan;
+  const Engine engine(engine_of);
+  if (!engine.plan_note().empty()) fmt::print(stderr, "thresher: {}\n", engine.plan_note());
+  bench_layers(engine, {.layers = options.layers,
+                        .token_counts = token_counts_of(options.token_counts),
+                        .activations = options.activations,
+                        .expert_limit = options.expert_limit,
+                        .routing = options.routing,
+                        .batch_invariant = options.batch_invariant,
+                        .seconds = options.seconds,
+                        .seed = options.seed,
+                        .json = options.json});
   return kExitOk;
 }
 

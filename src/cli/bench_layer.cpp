@@ -23,23 +23,6 @@ using measure::LayerTrial;
 // A CPU gets as many experts as fit into this: packing takes longer than timing.
 constexpr double kCpuWeightBytes = 768e6;
 
-std::vector<LayerModel> models_of(const std::vector<std::string>& layers) {
-  std::vector<LayerModel> models;
-  for (const std::string& text : layers) {
-    if (text == "all") {
-      const auto& all = measure::layer_models();
-      models.insert(models.end(), all.begin(), all.end());
-      continue;
-    }
-    try {
-      models.push_back(measure::layer_model_from_text(text));
-    } catch (const Error& error) {
-      throw UsageError(error.what());
-    }
-  }
-  return models;
-}
-
 std::int64_t expert_limit(const Engine& engine, const LayerModel& model, int asked) {
   if (asked > 0 || !engine.state().has_threads()) return asked;
   const auto fitting = static_cast<std::int64_t>(kCpuWeightBytes / model.expert_bytes());
@@ -124,6 +107,23 @@ void add_row(Table& table, const LayerRow& row) {
 
 }  // namespace
 
+std::vector<LayerModel> layer_models_of(const std::vector<std::string>& texts) {
+  std::vector<LayerModel> models;
+  for (const std::string& text : texts) {
+    if (text == "all") {
+      const auto& all = measure::layer_models();
+      models.insert(models.end(), all.begin(), all.end());
+      continue;
+    }
+    try {
+      models.push_back(measure::layer_model_from_text(text));
+    } catch (const Error& error) {
+      throw UsageError(error.what());
+    }
+  }
+  return models;
+}
+
 std::vector<int> token_counts_of(const std::vector<std::string>& texts) {
   constexpr int kTokensMax = 1 << 20;
   std::vector<int> counts;
@@ -146,7 +146,7 @@ std::vector<int> token_counts_of(const std::vector<std::string>& texts) {
 }
 
 void bench_layers(const Engine& engine, const LayerBenchOptions& options) {
-  const std::vector<LayerModel> models = models_of(options.layers);
+  const std::vector<LayerModel> models = layer_models_of(options.layers);
   const Activations activations = options.activations.empty()
                                       ? Activations::kBf16
                                       : activations_from_string(options.activations);

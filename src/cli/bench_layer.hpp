@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "measure/layer_trial.hpp"
 #include "thresher/engine.hpp"
 
 namespace thresher::cli {
@@ -22,6 +23,8 @@ struct LayerBenchOptions {
   bool json = false;
 };
 
+// Names of known models, shapes, or "all". Throws UsageError.
+std::vector<measure::LayerModel> layer_models_of(const std::vector<std::string>& texts);
 // "1,16" and "64" are 1, 16 and 64. Throws UsageError.
 std::vector<int> token_counts_of(const std::vector<std::string>& texts);
 

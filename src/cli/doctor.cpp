@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -30,6 +31,7 @@ using Json = nlohmann::ordered_json;
 
 struct DoctorOptions {
   std::string backend;
+  std::filesystem::path plan;
   double seconds = 1.5;
   int thread_count = 0;
   bool json = false;
@@ -51,6 +53,7 @@ struct Examination {
   std::string why_no_gpu;                         // empty: the GPU backend works here
   std::optional<backend::Ceilings> gpu_ceilings;  // where it was measured
   std::vector<referee::Protection> protections;   // of the sandbox that contestants run in
+  std::string plan_note;                          // of the plan file that was asked about
 };
 
 // The word in brackets in "always [madvise] never".
@@ -89,6 +92,14 @@ std::vector<gpu::ReportLine> report_on_gpus() {
                   {.folders = gpu_engine_options().compiler_folders, .driver_version = version}));
 }
 
+// What an engine says of the file that would be opened as other commands do it.
+std::string plan_note_of(const DoctorOptions& options) {
+  EngineOptions engine = engine_options(resolve_backend(options.backend));
+  engine.thread_count = options.thread_count;
+  engine.plan_file = options.plan;
+  return Engine(engine).plan_note();
+}
+
 Examination examine(const DoctorOptions& options) {
   const int thread_count =
       options.thread_count != 0 ? options.thread_count : cpu::usable_core_count();
@@ -103,7 +114,9 @@ Examination examine(const DoctorOptions& options) {
                     .gpu = report_on_gpus(),
                     .why_no_gpu = why_no_device(gpu_engine_options()),
                     .gpu_ceilings = {},
-                    .protections = referee::probe_protections()};
+                    .protections = referee::probe_protections(),
+                    .plan_note = {}};
+  if (!options.plan.empty()) found.plan_note = plan_note_of(options);
   Progress progress(static_cast<std::int64_t>(thread_counts.size() + (on_gpu ? 1 : 0)), {});
   for (const int count : thread_counts) {
     progress.begin_step(fmt::format("measuring with {} threads", count));
@@ -148,22 +161,22 @@ void print_examination_json(const Examination& found) {
   }
   const cpu::Caches caches = cpu::caches();
   const bool has_openblas = found.openblas != nullptr;
-  const Json report{
-      {"version", THRESHER_VERSION},
-      {"processor", cpu::cpu_model()},
-      {"usable_cores", cpu::usable_core_count()},
-      {"caches",
-       {{"l1d_bytes", caches.l1d_bytes},
-        {"l2_bytes", caches.l2_bytes},
-        {"l3_bytes", caches.l3_bytes}}},
-      {"huge_pages", found.huge_pages},
-      {"instruction_sets", isas},
-      {"measured_instruction_set", cpu::to_string(best_isa())},
-      {"ceilings", ceilings},
-      {"noise_judgement", noise_judgement(found.ceilings)},
-      {"openblas", has_openblas ? Json(found.openblas->description()) : Json(nullptr)},
-      {"sandbox", sandbox},
-      {"gpu", gpu}};
+  Json report{{"version", THRESHER_VERSION},
+              {"processor", cpu::cpu_model()},
+              {"usable_cores", cpu::usable_core_count()},
+              {"caches",
+               {{"l1d_bytes", caches.l1d_bytes},
+                {"l2_bytes", caches.l2_bytes},
+                {"l3_bytes", caches.l3_bytes}}},
+              {"huge_pages", found.huge_pages},
+              {"instruction_sets", isas},
+              {"measured_instruction_set", cpu::to_string(best_isa())},
+              {"ceilings", ceilings},
+              {"noise_judgement", noise_judgement(found.ceilings)},
+              {"openblas", has_openblas ? Json(found.openblas->description()) : Json(nullptr)},
+              {"sandbox", sandbox},
+              {"gpu", gpu}};
+  if (!found.plan_note.empty()) report["plan"] = found.plan_note;
   fmt::print("{}\n", report.dump());
 }
 
@@ -234,6 +247,7 @@ void add_sandbox(const std::vector<referee::Protection>& protections, Table& tab
 void print_surroundings(const Examination& found) {
   Table table({{""}, {""}});
   table.add_row({"noise", noise_judgement(found.ceilings)});
+  if (!found.plan_note.empty()) table.add_row({"plan", found.plan_note});
   table.add_row({"peers", found.openblas != nullptr ? found.openblas->description()
                                                     : bench::Openblas::how_to_install()});
   add_sandbox(found.protections, table);
@@ -284,6 +298,8 @@ Command doctor_command() {
                            .what = "Threads to measure with besides one",
                            .range = {{1, 1024}},
                            .default_text = "all cores"},
+                          {"--plan", &options->plan,
+                           "Say whether this file of 'thresher tune' is used here, or why not"},
                           json_flag(options->json),
                           {.name = "--tasks",
                            .value = &options->task_count,

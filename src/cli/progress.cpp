@@ -22,6 +22,10 @@ Progress::Progress(std::int64_t step_count, Clock::duration silence)
 
 void Progress::begin_step(std::string_view what) {
   ++step_index_;
+  update(what);
+}
+
+void Progress::update(std::string_view what) {
   const Clock::time_point now = Clock::now();
   if (now < next_draw_) return;
   next_draw_ = now + (on_terminal_ ? Clock::duration(kRedrawInterval) : kQuiet);

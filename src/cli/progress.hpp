@@ -22,6 +22,8 @@ class Progress {
 
   // A step begins; the ones before it are done.
   void begin_step(std::string_view what);
+  // How it is going with the step that has begun.
+  void update(std::string_view what);
 
   // Takes the line away before something else is written; the next step brings it back.
   void clear();

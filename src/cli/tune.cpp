@@ -5,12 +5,16 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <cmath>
+#include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "cli/backend_option.hpp"
+#include "cli/bench_layer.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "cli/contestant_threads.hpp"
@@ -22,8 +26,11 @@
 #include "cli/selection.hpp"
 #include "cli/table.hpp"
 #include "cli/terms_option.hpp"
+#include "cli/tune_problems.hpp"
+#include "cli/tune_simulate.hpp"
 #include "engine/plan_file.hpp"
 #include "thresher/error.hpp"
+#include "tune/recorded_space.hpp"
 #include "tune/tuner.hpp"
 
 namespace thresher::cli {
@@ -33,17 +40,21 @@ using HostTime = std::chrono::steady_clock;
 
 constexpr double kCeilingSeconds = 0.3;
 
+// What is lost at most when somebody interrupts it.
+constexpr double kSaveSeconds = 1;
+
 struct TuneArguments {
   std::string backend;
-  std::vector<std::string> suites;
-  std::vector<std::string> problems;
-  std::vector<int> tokens;
+  TuneSelection selection;
+  std::vector<std::string> tokens;
   int thread_count = 0;
   std::string budget = "5m";
   std::filesystem::path output;
   std::uint64_t seed = 1;
   std::vector<std::string> terms;
   bool again = false;
+  std::filesystem::path sweep;  // empty: no
+  TuneSimulation simulation;
   bool json = false;
 };
 
@@ -59,84 +70,125 @@ double seconds_from(const std::string& text) {
       "--budget: '{}' is not a time from 1 second to 10 days such as 90s, 5m or 1h", text));
 }
 
-// So many tokens, spread over the groups as evenly as they go.
-Problem with_tokens(Problem problem, int tokens) {
-  const auto count = static_cast<std::int64_t>(problem.groups.size());
-  for (std::int64_t i = 0; i < count; ++i) {
-    problem.groups[static_cast<std::size_t>(i)].m = tokens / count + (i < tokens % count ? 1 : 0);
-  }
-  problem.name += fmt::format("_t{}", tokens);
-  return problem;
+double seconds_between(HostTime::time_point begin, HostTime::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
 }
 
-std::vector<Problem> problems_of(const TuneArguments& arguments) {
-  std::vector<Problem> problems;
-  for (const SelectedProblem& selected : select_problems(arguments.suites, arguments.problems)) {
-    if (arguments.tokens.empty()) problems.push_back(selected.problem);
-    for (const int tokens : distinct(arguments.tokens)) {
-      problems.push_back(with_tokens(selected.problem, tokens));
-    }
-  }
-  for (const Problem& problem : problems) {
-    if (plan_class(problem)) continue;
-    throw UsageError(
-        fmt::format("problem '{}': its groups differ in n or k, and a plan is for equal ones; "
-                    "choose others with --problem",
-                    problem.name));
-  }
-  return problems;
+// What a plan has for a problem: an entry, or an unfinished search.
+template <class Item>
+auto item_of(std::vector<Item>& items, const Problem& problem) {
+  return std::find_if(items.begin(), items.end(), [&](const Item& item) {
+    return item.of == *plan_class(problem) && item.tokens == token_count(problem);
+  });
 }
 
-const PlanEntry* entry_of(const PlanFile& file, const Problem& problem) {
-  for (const PlanEntry& entry : file.entries) {
-    if (entry.of == *plan_class(problem) && entry.tokens == token_count(problem)) return &entry;
+template <class Item>
+void replace_item(std::vector<Item>& items, const Problem& problem, Item item) {
+  const auto found = item_of(items, problem);
+  if (found == items.end()) {
+    items.push_back(std::move(item));
+  } else {
+    *found = std::move(item);
   }
-  return nullptr;
 }
 
-PlanEntry entry_from(const Problem& problem, const tune::TuneResult& found) {
+PlanEntry entry_from(const Problem& problem, const tune::Catch& found) {
+  const Estimate& speedup = found.ruling.speedup;
   return {.of = *plan_class(problem),
           .tokens = token_count(problem),
-          .variant = found.variant,
-          .choice = found.choice,
-          .better = found.accepted,
-          .speedup = found.speedup.value,
-          .low = found.speedup.low,
-          .high = found.speedup.high,
-          .reason = found.reason};
+          .variant = found.state.variant,
+          .choice = found.state.choice,
+          .better = found.ruling.accepted,
+          .speedup = speedup.value,
+          .low = speedup.low,
+          .high = speedup.high,
+          .reason = found.ruling.reason};
+}
+
+PlanSearch search_from(const Problem& problem, const tune::HuntState& state, double seconds) {
+  PlanSearch search{
+      .of = *plan_class(problem), .tokens = token_count(problem), .seconds = seconds, .trials = {}};
+  for (const tune::Trial& trial : state.trials) {
+    search.trials.push_back({trial.variant, trial.speedup});
+  }
+  return search;
 }
 
 struct TunedProblem {
   Problem problem;
   PlanEntry entry;
-  std::optional<tune::TuneResult> found;  // nothing: the file had it already
+  std::optional<tune::Catch> found;  // nothing: the file had it already
 };
+
+std::string hunt_text(const tune::HuntState& state, double seconds_left) {
+  if (state.at_the_referee) {
+    return fmt::format("the referee plays {} against the engine's choice, {:.0f} s left",
+                       state.variant, seconds_left);
+  }
+  std::string best = state.variant == state.choice
+                         ? "the engine's choice is the best so far"
+                         : fmt::format("best {:.3f}x {}", state.raced_speedup, state.variant);
+  return fmt::format("{} of {} tried, {:.0f} s left, {}", state.tried_count, state.space_size,
+                     std::max(0.0, seconds_left), best);
+}
 
 class TuneRun {
  public:
   explicit TuneRun(const TuneArguments& arguments)
       : arguments_(arguments),
-        seconds_(seconds_from(arguments.budget)),
-        begin_(HostTime::now()),
-        problems_(problems_of(arguments)),
+        problems_(problems_to_tune(arguments.selection)),
         options_(options_from(arguments)),
-        engine_(options_) {
+        engine_(options_),
+        progress_(static_cast<std::int64_t>(problems_.size()), {}) {
     file_.fingerprint = fingerprint_of(engine_.state());
+    take_up();
+    std::vector<SelectedProblem> asked;
+    for (const Problem& problem : problems_) {
+      if (needs(problem)) asked.push_back({.suite = {}, .suite_argument = {}, .problem = problem});
+    }
+    check_cold_problems_fit(asked);
+    left_ = asked.size();
+  }
+
+  // All variants of the one problem there is, as a recorded space.
+  void sweep() {
+    if (problems_.size() != 1) {
+      throw UsageError(
+          fmt::format("--sweep takes one problem, and these are {}", problems_.size()));
+    }
+    rates_ = engine_.state().measure_ceilings(kCeilingSeconds).rates;
+    tune::TuneOptions options = options_of_one();
+    progress_.begin_step(problems_[0].name);
+    options.hunt.watch = [&](const tune::HuntState& state) {
+      progress_.update(fmt::format("{} of {} variants", state.tried_count, state.space_size));
+    };
+    const tune::Sweep swept = tune::sweep(engine_, problems_[0], options);
+    progress_.clear();
+    std::map<std::string, double> us{{swept.state.choice, swept.state.choice_us}};
+    for (const tune::Trial& trial : swept.state.trials) {
+      us[trial.variant] = trial.speedup > 0 ? swept.state.choice_us / trial.speedup : 0;
+    }
+    std::ofstream stream(arguments_.sweep);
+    stream << tune::recorded_space_to_json(swept.space, us);
+    if (!stream.flush()) throw Error(fmt::format("cannot write {}", arguments_.sweep.string()));
+    fmt::print("{} variants of {}; try the search on them: thresher tune --simulate {}\n",
+               us.size(), problems_[0].name, shell_quoted(arguments_.sweep.string()));
   }
 
   std::vector<TunedProblem> run() {
-    take_up();
+    share_out(seconds_from(arguments_.budget));
+    if (left_ > 0) rates_ = engine_.state().measure_ceilings(kCeilingSeconds).rates;
     std::vector<TunedProblem> tuned;
-    std::size_t left = 0;
-    for (const Problem& problem : problems_) left += needs(problem) ? 1 : 0;
-    if (left > 0) rates_ = engine_.state().measure_ceilings(kCeilingSeconds).rates;
     for (const Problem& problem : problems_) {
+      progress_.begin_step(problem.name);
       if (needs(problem)) {
-        tuned.push_back(tune_one(problem, seconds_left() / static_cast<double>(left--)));
+        tuned.push_back(tune_one(problem));
       } else {
-        tuned.push_back({.problem = problem, .entry = *entry_of(file_, problem), .found = {}});
+        tuned.push_back(
+            {.problem = problem, .entry = *item_of(file_.entries, problem), .found = {}});
       }
     }
+    progress_.clear();
     return tuned;
   }
 
@@ -147,8 +199,13 @@ class TuneRun {
     return options;
   }
 
-  double seconds_left() const {
-    return seconds_ - std::chrono::duration<double>(HostTime::now() - begin_).count();
+  // Each problem has the same share of the budget. What the file has is done; what an earlier run
+  // spent on a search that it could not finish is spent.
+  void share_out(double budget) {
+    seconds_left_ = budget * static_cast<double>(left_) / static_cast<double>(problems_.size());
+    const std::string device = engine_.description();
+    fmt::print(stderr, "{} of {} problems to tune in {:.0f} s on {}\n", left_, problems_.size(),
+               seconds_left_, device);
   }
 
   // What a file of this machine says already stays.
@@ -160,45 +217,90 @@ class TuneRun {
           fmt::format("{}: {}; give the new plan another name", arguments_.output.string(), why));
     }
     file_ = std::move(before);
+    if (!arguments_.again) return;
+    for (const Problem& problem : problems_) {
+      if (const auto at = item_of(file_.entries, problem); at != file_.entries.end()) {
+        file_.entries.erase(at);
+      }
+      if (const auto at = item_of(file_.unfinished, problem); at != file_.unfinished.end()) {
+        file_.unfinished.erase(at);
+      }
+    }
   }
 
-  bool needs(const Problem& problem) const {
-    return arguments_.again || entry_of(file_, problem) == nullptr;
+  bool needs(const Problem& problem) {
+    return item_of(file_.entries, problem) == file_.entries.end();
   }
 
-  TunedProblem tune_one(const Problem& problem, double seconds) {
-    tune::TuneOptions options{.seconds = std::max(1.0, seconds),
-                              .seed = arguments_.seed,
-                              .rates = rates_,
-                              .terms = terms_from(arguments_.terms)};
+  TunedProblem tune_one(const Problem& problem) {
+    tune::TuneOptions options = options_of_one();
+    const double seconds = seconds_left_ / static_cast<double>(left_--);
+    options.hunt.seconds = std::max(1.0, seconds);
     options.match.thread_count = options_.thread_count;
     options.match.gpu = gpu_engine_options();
     options.match.confinement.hidden = hidden_from_contestants();
-    const HostTime::time_point problem_begin = HostTime::now();
-    Progress progress(std::max<std::int64_t>(1, std::lround(options.seconds)), {});
-    options.progress = [&](const std::string& text) {
-      const double passed = std::chrono::duration<double>(HostTime::now() - problem_begin).count();
-      progress.begin_step(fmt::format("[{:.0f} of {:.0f} s] {}", passed, options.seconds, text));
+    if (const auto at = item_of(file_.unfinished, problem); at != file_.unfinished.end()) {
+      options.hunt.earlier_seconds = at->seconds;
+      for (const PlanSearch::Trial& trial : at->trials) {
+        options.hunt.earlier.push_back({trial.variant, trial.speedup});
+      }
+    }
+    const HostTime::time_point begin = HostTime::now();
+    HostTime::time_point saved = begin;
+    bool announced = false;
+    options.hunt.watch = [&](const tune::HuntState& state) {
+      const HostTime::time_point now = HostTime::now();
+      const double passed = options.hunt.earlier_seconds + seconds_between(begin, now);
+      if (!std::exchange(announced, true)) announce(problem, state, options.hunt);
+      progress_.update(
+          fmt::format("{}: {}", problem.name, hunt_text(state, options.hunt.seconds - passed)));
+      if (state.trials.empty() || seconds_between(saved, now) < kSaveSeconds) return;
+      saved = now;
+      replace_item(file_.unfinished, problem, search_from(problem, state, passed));
+      write_plan_file(arguments_.output, file_);
     };
-    tune::TuneResult found = tune::tune(engine_, problem, options);
-    progress.clear();
+    tune::Catch found = tune::tune(engine_, problem, options);
+    seconds_left_ -= options.hunt.earlier_seconds + seconds_between(begin, HostTime::now());
+    return keep(problem, std::move(found));
+  }
+
+  tune::TuneOptions options_of_one() const {
+    return {
+        .hunt = {.seed = arguments_.seed}, .rates = rates_, .terms = terms_from(arguments_.terms)};
+  }
+
+  // What there is to search, and how.
+  void announce(const Problem& problem, const tune::HuntState& state,
+                const tune::HuntOptions& options) {
+    progress_.clear();
+    fmt::print(stderr,
+               "{}: {} variants, {:.0f} s: the model of time's favourites, then what trees "
+               "and neighbours propose, in races; the referee decides\n",
+               problem.name, state.space_size, options.seconds);
+    if (options.earlier.empty()) return;
+    fmt::print(stderr, "{}: goes on after {:.0f} s and {} variants\n", problem.name,
+               options.earlier_seconds, options.earlier.size());
+  }
+
+  TunedProblem keep(const Problem& problem, tune::Catch found) {
     PlanEntry entry = entry_from(problem, found);
-    std::erase_if(file_.entries, [&](const PlanEntry& other) {
-      return other.of == entry.of && other.tokens == entry.tokens;
-    });
-    file_.entries.push_back(entry);
+    replace_item(file_.entries, problem, entry);
+    if (const auto at = item_of(file_.unfinished, problem); at != file_.unfinished.end()) {
+      file_.unfinished.erase(at);
+    }
     write_plan_file(arguments_.output, file_);
     return {.problem = problem, .entry = std::move(entry), .found = std::move(found)};
   }
 
   const TuneArguments& arguments_;
-  const double seconds_;
-  const HostTime::time_point begin_;
   const std::vector<Problem> problems_;
   const EngineOptions options_;
   const Engine engine_;
+  Progress progress_;
   MachineRates rates_;
   PlanFile file_;
+  std::size_t left_ = 0;     // problems still to tune
+  double seconds_left_ = 0;  // for them
 };
 
 std::string gain_text(const PlanEntry& entry) {
@@ -218,9 +320,9 @@ void print_tables(const std::vector<TunedProblem>& tuned, const std::filesystem:
     better_count += one.entry.better ? 1 : 0;
     table.add_row({one.problem.name, fmt::format("{}", one.entry.tokens), one.entry.variant,
                    gain_text(one.entry),
-                   one.found
-                       ? fmt::format("{} of {}", one.found->tried_count, one.found->space_size)
-                       : std::string("before"),
+                   one.found ? fmt::format("{} of {}", one.found->state.tried_count,
+                                           one.found->state.space_size)
+                             : std::string("before"),
                    one.entry.better ? Cell("takes it", Tone::kGood)
                                     : Cell("the engine's choice", Tone::kDim)});
   }
@@ -240,19 +342,34 @@ nlohmann::json to_json(const TunedProblem& one) {
       {"choice", one.entry.choice},  {"better", one.entry.better}, {"speedup", one.entry.speedup},
       {"low", one.entry.low},        {"high", one.entry.high},     {"reason", one.entry.reason}};
   if (!one.found) return json;
-  json["space"] = one.found->space_size;
-  json["tried"] = one.found->tried_count;
-  json["choice_us"] = one.found->choice_us;
-  json["raced_speedup"] = one.found->raced_speedup;
-  for (const tune::TracePoint& point : one.found->trace) {
+  const tune::HuntState& state = one.found->state;
+  json["space"] = state.space_size;
+  json["tried"] = state.tried_count;
+  json["choice_us"] = state.choice_us;
+  json["raced_speedup"] = state.raced_speedup;
+  for (const tune::TracePoint& point : state.trace) {
     json["trace"].push_back({point.seconds, point.tried_count, point.speedup});
   }
   return json;
 }
 
-int run_tune(const TuneArguments& arguments) {
+int run_tune(TuneArguments& arguments) {
+  if (!arguments.simulation.files.empty()) {
+    arguments.simulation.seed = arguments.seed;
+    arguments.simulation.json = arguments.json;
+    simulate_tuning(arguments.simulation);
+    return kExitOk;
+  }
+  arguments.selection.tokens = token_counts_of(arguments.tokens);
+  if (!arguments.sweep.empty()) {
+    const Interruption interruption("nothing of it is kept");
+    const Presence presence("tune");
+    TuneRun(arguments).sweep();
+    return kExitOk;
+  }
+  if (arguments.output.empty()) throw UsageError("say where the plan goes: --output plan.json");
   const Interruption interruption(
-      fmt::format("problems that are done stand in {}; the same command goes on with the others",
+      fmt::format("what was found so far stands in {}; the same command goes on from there",
                   arguments.output.string()));
   const Presence presence("tune");
   TuneRun run(arguments);
@@ -275,16 +392,26 @@ Command tune_command() {
       .name = "tune",
       .what = "Find the fastest variant for each problem within a budget; a file for the engine",
       .options = {{.name = "--suite",
-                   .value = &arguments->suites,
-                   .what = "Suite names or .toml files",
-                   .required = true},
-                  {"--problem", &arguments->problems, "Only these problems"},
+                   .value = &arguments->selection.suites,
+                   .what = "Suite names or .toml files"},
+                  {"--problem", &arguments->selection.problems, "Only these problems of the suite"},
+                  {.name = "--model",
+                   .value = &arguments->selection.models,
+                   .what = "Instead of a suite: layers of models, all, or "
+                           "HIDDENxINTERMEDIATExEXPERTSxTOP_K (docs/moe.md)"},
+                  {.name = "--checkpoint",
+                   .value = &arguments->selection.checkpoint,
+                   .what = "Instead of a suite: the layers of this checkpoint"},
                   {.name = "--tokens",
                    .value = &arguments->tokens,
-                   .what =
-                       "So many tokens over all groups, instead of the suite's; one problem each",
-                   .range = {{1, 1 << 20}},
-                   .default_text = "the suite's"},
+                   .what = "One problem each: tokens of a call of a layer, or over all groups of a "
+                           "suite's problem, as in 1,16,64",
+                   .default_text = "the suite's; of layers 1,16,64,256"},
+                  {.name = "--activations",
+                   .value = &arguments->selection.activations,
+                   .what = "What is multiplied with the weights",
+                   .words = {"nvfp4", "fp16", "bf16"},
+                   .default_text = "the suite's; of layers bf16"},
                   backend_option(arguments->backend),
                   contestant_threads_option(arguments->thread_count),
                   {.name = "--budget",
@@ -292,11 +419,25 @@ Command tune_command() {
                    .what = "Time for all of it: 90s, 5m, 1h"},
                   {.name = "-o,--output",
                    .value = &arguments->output,
-                   .what = "The plan; what it has already stays",
-                   .required = true},
+                   .what = "The plan; what it has already stays"},
                   {.name = "--seed", .value = &arguments->seed, .what = "Of the search's luck"},
                   terms_option(arguments->terms),
                   {"--again", &arguments->again, "Also problems that the plan has already"},
+                  {.name = "--sweep",
+                   .value = &arguments->sweep,
+                   .what =
+                       "Instead of a plan: time every variant of one problem, into this T4 file"},
+                  {.name = "--simulate",
+                   .value = &arguments->simulation.files,
+                   .what = "Tune nothing: try the search on recorded spaces (T4 files)"},
+                  {.name = "--runs",
+                   .value = &arguments->simulation.run_count,
+                   .what = "With --simulate: runs per space",
+                   .range = {{1, 100000}}},
+                  {.name = "--budget-share",
+                   .value = &arguments->simulation.budget_share,
+                   .what = "With --simulate: trials, as a share of the space",
+                   .range = {{0.0001, 1}}},
                   json_flag(arguments->json)},
       .run = [arguments] { return run_tune(*arguments); }};
 }

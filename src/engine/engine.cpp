@@ -159,13 +159,19 @@ void Engine::use_plan_file(const std::filesystem::path& path) {
       throw Error(fmt::format("{}: entry {}: {}", path.string(), i, error.what()));
     }
   }
-  plan_note_ = fmt::format("{} is used: {} entries", path.string(), file->entries.size());
+  const auto better = std::count_if(file->entries.begin(), file->entries.end(),
+                                    [](const PlanEntry& entry) { return entry.better; });
+  plan_note_ = fmt::format("{} is used: {} entries, {} better than the engine's choice",
+                           path.string(), file->entries.size(), better);
   plan_file_ = std::move(file);
 }
 
 // What was measured on this machine for such a problem, or what the device's rule says.
-std::string Engine::choose(const Problem& problem, std::int64_t tokens) const {
+std::string Engine::choose(const Problem& problem, std::int64_t tokens_max) const {
   const backend::Device& device = state();
+  thresher::check(problem);
+  if (tokens_max < 0) throw Error(fmt::format("tokens_max = {} is negative", tokens_max));
+  const std::int64_t tokens = std::max(tokens_max, token_count(problem));
   if (plan_file_) {
     const PlanEntry* entry = find_entry(*plan_file_, problem, tokens);
     if (entry != nullptr && entry->better &&

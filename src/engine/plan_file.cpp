@@ -66,13 +66,17 @@ class Field {
   const std::string place_;
 };
 
+PlanClass class_from(const Field& field) {
+  return {.op = op_from_string(field.text("op")),
+          .activations = activations_from_string(field.text("activations")),
+          .groups = field.count("groups"),
+          .n = field.count("n"),
+          .k = field.count("k")};
+}
+
 PlanEntry entry_from(const Json& json) {
   const Field field(json, "it");
-  return {.of = {.op = op_from_string(field.text("op")),
-                 .activations = activations_from_string(field.text("activations")),
-                 .groups = field.count("groups"),
-                 .n = field.count("n"),
-                 .k = field.count("k")},
+  return {.of = class_from(field),
           .tokens = field.count("tokens"),
           .variant = field.text("variant"),
           .choice = field.text("choice"),
@@ -83,20 +87,68 @@ PlanEntry entry_from(const Json& json) {
           .reason = field.text("reason")};
 }
 
+PlanSearch search_from(const Json& json) {
+  const Field field(json, "it");
+  PlanSearch search{.of = class_from(field),
+                    .tokens = field.count("tokens"),
+                    .seconds = field.ratio("seconds"),
+                    .trials = {}};
+  const Json& trials = field.at("trials");
+  if (!trials.is_object()) throw Error("it: 'trials' is not an object");
+  for (const auto& [variant, speedup] : trials.items()) {
+    const bool fits = speedup.is_number() && speedup.get<double>() >= 0;
+    if (!fits || !std::isfinite(speedup.get<double>())) {
+      throw Error(fmt::format("it: the speedup of '{}' is not a number from 0 on", variant));
+    }
+    search.trials.push_back({variant, speedup});
+  }
+  return search;
+}
+
+// Every item of a list, or an Error that says which one is wrong.
+template <class Item>
+std::vector<Item> items_from(const Json& list, const char* name, const char* what,
+                             Item (*item_from)(const Json&)) {
+  if (!list.is_array()) throw Error(fmt::format("'{}' is not a list", name));
+  std::vector<Item> items;
+  for (const Json& json : list) {
+    try {
+      items.push_back(item_from(json));
+    } catch (const Error& fault) {
+      throw Error(fmt::format("{} {}: {}", what, items.size(), fault.what()));
+    }
+  }
+  return items;
+}
+
+Json class_to_json(const PlanClass& of, std::int64_t tokens) {
+  return {{"op", to_string(of.op)},
+          {"activations", to_string(of.activations)},
+          {"groups", of.groups},
+          {"n", of.n},
+          {"k", of.k},
+          {"tokens", tokens}};
+}
+
 Json to_json_entry(const PlanEntry& entry) {
-  return {{"op", to_string(entry.of.op)},
-          {"activations", to_string(entry.of.activations)},
-          {"groups", entry.of.groups},
-          {"n", entry.of.n},
-          {"k", entry.of.k},
-          {"tokens", entry.tokens},
-          {"variant", entry.variant},
-          {"choice", entry.choice},
-          {"better", entry.better},
-          {"speedup", entry.speedup},
-          {"low", entry.low},
-          {"high", entry.high},
-          {"reason", entry.reason}};
+  Json json = class_to_json(entry.of, entry.tokens);
+  json.update({{"variant", entry.variant},
+               {"choice", entry.choice},
+               {"better", entry.better},
+               {"speedup", entry.speedup},
+               {"low", entry.low},
+               {"high", entry.high},
+               {"reason", entry.reason}});
+  return json;
+}
+
+Json to_json_search(const PlanSearch& search) {
+  Json json = class_to_json(search.of, search.tokens);
+  json["seconds"] = search.seconds;
+  json["trials"] = Json::object();
+  for (const PlanSearch::Trial& trial : search.trials)
+    json["trials"][trial.variant] = trial.speedup;
+  return json;
 }
 
 [[noreturn]] void refuse_to_write(const std::filesystem::path& path) {
@@ -146,14 +198,10 @@ PlanFile plan_file_from_json(std::string_view text) {
                       .device = machine.text("device"),
                       .thread_count = machine.count("threads"),
                       .version = machine.text("version")};
-  const Json& entries = field.at("entries");
-  if (!entries.is_array()) throw Error("'entries' is not a list");
-  for (const Json& entry : entries) {
-    try {
-      file.entries.push_back(entry_from(entry));
-    } catch (const Error& fault) {
-      throw Error(fmt::format("entry {}: {}", file.entries.size(), fault.what()));
-    }
+  file.entries = items_from(field.at("entries"), "entries", "entry", entry_from);
+  if (json.contains("unfinished")) {
+    file.unfinished =
+        items_from(json["unfinished"], "unfinished", "unfinished search", search_from);
   }
   return file;
 }
@@ -185,6 +233,7 @@ std::string to_json(const PlanFile& file) {
               {"version", file.fingerprint.version}}},
             {"entries", Json::array()}};
   for (const PlanEntry& entry : file.entries) json["entries"].push_back(to_json_entry(entry));
+  for (const PlanSearch& one : file.unfinished) json["unfinished"].push_back(to_json_search(one));
   return json.dump(2) + "\n";
 }
 

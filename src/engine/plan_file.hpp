@@ -53,9 +53,23 @@ struct PlanEntry {
   std::string reason;  // in words
 };
 
+// A search that was interrupted, to go on from. An engine does not look at it.
+struct PlanSearch {
+  struct Trial {
+    std::string variant;
+    double speedup = 0;  // over the engine's choice, as raced; 0: it does not run
+  };
+
+  PlanClass of;
+  std::int64_t tokens = 0;
+  double seconds = 0;  // that it took so far
+  std::vector<Trial> trials;
+};
+
 struct PlanFile {
   PlanFingerprint fingerprint;
   std::vector<PlanEntry> entries;
+  std::vector<PlanSearch> unfinished = {};
 };
 
 // Throws Error naming the file, the entry and what is wrong with it.

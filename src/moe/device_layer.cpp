@@ -163,7 +163,7 @@ void DeviceLayer::forward(const MoeTokens& tokens) const {
 
 void DeviceLayer::bind_all(const Engine& engine) {
   const LayerProblems problems = problems_of(shape());
-  for (const Rung& rung : ladder_of(shape(), device_)) {
+  for (const Rung& rung : ladder_of(shape(), engine)) {
     const std::int64_t rows = rung.tokens_max * shape().slot_count();
     BoundRung& bound = rungs_.emplace_back();
     bound.tokens_max = rung.tokens_max;

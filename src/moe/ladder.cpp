@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backend/backend.hpp"
+#include "backend/device.hpp"
+
 namespace thresher::moe {
 namespace {
 
@@ -15,13 +18,19 @@ Output output_of(Activations activations) {
 }
 
 std::string choice(const Problem& problem, const backend::LayerShape& shape, std::int64_t tokens,
-                   const backend::Device& device) {
-  const Problem typical = with_typical_rows(problem, shape, tokens);
-  const std::string chosen = device.row().choose(typical, token_count(typical), device.machine());
-  return shape.options.batch_invariant ? device.row().batch_invariant(chosen) : chosen;
+                   const Engine& engine) {
+  const std::string chosen = engine.choose(with_typical_rows(problem, shape, tokens));
+  if (!shape.options.batch_invariant) return chosen;
+  return engine.state().row().batch_invariant(chosen);
 }
 
 }  // namespace
+
+backend::Between between_of(const MoeOptions& options, bool has_biases) {
+  if (options.activation != MoeActivation::kSilu || has_biases) return backend::Between::kActivate;
+  return options.activations == Activations::kNvfp4 ? backend::Between::kQuantize
+                                                    : backend::Between::kNothing;
+}
 
 LayerProblems problems_of(const backend::LayerShape& shape) {
   const auto groups = static_cast<std::size_t>(shape.group_count());
@@ -59,13 +68,13 @@ Problem with_typical_rows(Problem problem, const backend::LayerShape& shape, std
   return problem;
 }
 
-std::vector<Rung> ladder_of(const backend::LayerShape& shape, const backend::Device& device) {
+std::vector<Rung> ladder_of(const backend::LayerShape& shape, const Engine& engine) {
   const LayerProblems problems = problems_of(shape);
   std::vector<Rung> rungs;
   const auto add = [&](std::int64_t tokens) {
     const Rung rung{.tokens_max = tokens,
-                    .first = choice(problems.first, shape, tokens, device),
-                    .down = choice(problems.down, shape, tokens, device)};
+                    .first = choice(problems.first, shape, tokens, engine),
+                    .down = choice(problems.down, shape, tokens, engine)};
     if (!rungs.empty() && rungs.back().first == rung.first && rungs.back().down == rung.down) {
       rungs.pop_back();
     }

@@ -6,10 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "backend/backend.hpp"
 #include "backend/layer.hpp"
+#include "thresher/engine.hpp"
 
 namespace thresher::moe {
+
+// What the products of a layer leave to do between them.
+backend::Between between_of(const MoeOptions& options, bool has_biases);
 
 // The products of a layer as problems of the engine, groups without m.
 struct LayerProblems {
@@ -27,7 +30,7 @@ struct Rung {
 
 // From few tokens to the layer's most; neighbours differ in a variant. One rung where a token's
 // bits must not depend on the number of tokens.
-std::vector<Rung> ladder_of(const backend::LayerShape& shape, const backend::Device& device);
+std::vector<Rung> ladder_of(const backend::LayerShape& shape, const Engine& engine);
 
 // Tokens as a router that prefers nobody would deal them out.
 Problem with_typical_rows(Problem problem, const backend::LayerShape& shape, std::int64_t tokens);

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "moe/ladder.hpp"
+
 namespace thresher::moe {
 namespace {
 
@@ -112,11 +114,6 @@ backend::LayerShape shape_of(const MoeSource& source, const MoeOptions& options,
           .expert_count = source.expert_count,
           .shared_count = source.shared_count,
           .options = options};
-}
-
-Between between_of(const MoeOptions& options, bool has_biases) {
-  if (options.activation != MoeActivation::kSilu || has_biases) return Between::kActivate;
-  return options.activations == Activations::kNvfp4 ? Between::kQuantize : Between::kNothing;
 }
 
 // Biases become rows once somebody has one.

@@ -27,8 +27,9 @@ struct Space {
 
 // First the model's favourites and some points at random. Then in turn: the point that a forest
 // grown from all that was told so far thinks may be the best of all; the same among the neighbours
-// of the best point, and of one of the best, which differ in one knob; and now and then any point
-// at all, so that nothing is beyond reach. The model's guess is a feature like any knob.
+// of the best point, which differ in one knob, and among those of the best point that has some
+// value of some knob; and now and then any point at all, so that nothing is beyond reach. The
+// model's guess is a feature like any knob, and so is how round a number is.
 class Search {
  public:
   // `space` must outlive it, and have points. About so many trials are to be expected.
@@ -51,16 +52,15 @@ class Search {
 
   void plan_opening(std::size_t random_count);
   void fit();
-  double hope(std::size_t point) const;
   std::size_t good_at_random();
-  std::optional<std::size_t> untried_at_random();
+  std::size_t untried_at_random();
   std::optional<std::size_t> best_hope() const;
   std::optional<std::size_t> best_neighbour(std::size_t centre) const;
 
   const Space& space_;
   Random random_;
-  std::vector<Features> features_;    // of all points
-  std::vector<std::size_t> opening_;  // still to be asked for, the last first
+  const std::vector<Features> features_;  // of all points
+  std::vector<std::size_t> opening_;      // still to be asked for, the last first
   std::vector<bool> asked_;
   std::size_t asked_count_ = 0;
   int turn_ = 0;
@@ -68,6 +68,7 @@ class Search {
   std::vector<Told> told_;
   std::size_t fitted_count_ = 0;
   Forest forest_;
+  std::vector<double> hopes_;  // what the forest thinks each point may take
 
   std::size_t best_ = 0;
   double best_time_;

@@ -194,9 +194,17 @@ TEST(CommandLine, TablesFitWhereNobodySaysHowWideItIs) {
 }
 
 TEST(CommandLine, DoctorSaysWhatItFound) {
-  const Outcome outcome = run_thresher({"doctor", "--seconds", "0.05", "--threads", "2", "--json"});
+  const TemporaryFolder folder;
+  const std::string plan = folder.write(
+      "plan.json",
+      R"({"thresher_plan":1,"machine":{"backend":"cpu","device":"abacus","threads":2,"version":"0"},)"
+      R"("entries":[]})");
+  const Outcome outcome = run_thresher({"doctor", "--backend", "cpu", "--seconds", "0.05",
+                                        "--threads", "2", "--plan", plan, "--json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const nlohmann::json found = nlohmann::json::parse(outcome.out);
+  EXPECT_NE(found.at("plan").get<std::string>().find("is not used: it is of device abacus"),
+            std::string::npos);
   EXPECT_EQ(found["instruction_sets"].size(), 5u);
   ASSERT_EQ(found["ceilings"].size(), 2u);
   EXPECT_EQ(found["ceilings"][0]["threads"], 1);

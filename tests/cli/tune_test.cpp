@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command on a problem so small that a second is enough, whatever it finds.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -60,7 +61,38 @@ TEST_F(Tune, WritesAPlanThatTheEngineTakesAndItGoesOnFrom) {
   EXPECT_EQ(folder_.read("plan.json"), before);
 }
 
+// What a search has tried is kept when it is interrupted, and the time it took counts.
+TEST_F(Tune, GoesOnFromWhereItWasInterrupted) {
+  const std::string command = fmt::format(
+      "thresher tune --backend cpu --suite {0} --problem even --threads 1 --output {1} --budget "
+      "60s "
+      "& pid=$!; until grep -q unfinished {1} 2>/dev/null; do sleep 0.05; done; kill -TERM $pid; "
+      "wait $pid",
+      shell_quoted(suite_), shell_quoted(plan_));
+  const Outcome interrupted = run_shell(command);
+  EXPECT_EQ(interrupted.exit_code, 128 + 15);
+  EXPECT_NE(interrupted.err.find("what was found so far stands in"), std::string::npos)
+      << interrupted.err;
+  EXPECT_NE(interrupted.err.find("even: "), std::string::npos) << interrupted.err;
+  const PlanFile before = read_plan_file(plan_);
+  EXPECT_TRUE(before.entries.empty());
+  ASSERT_EQ(before.unfinished.size(), 1U);
+  EXPECT_GT(before.unfinished[0].trials.size(), 5U);
+  EXPECT_GE(before.unfinished[0].seconds, 1);
+
+  const Outcome later = tune({"--budget", "2s", "--json"});
+  ASSERT_EQ(later.exit_code, kExitOk) << later.err;
+  EXPECT_NE(later.err.find("goes on after"), std::string::npos) << later.err;
+  const auto report = nlohmann::json::parse(later.out).at("problems").at(0);
+  EXPECT_GT(report.at("tried"), before.unfinished[0].trials.size());
+  const PlanFile after = read_plan_file(plan_);
+  EXPECT_EQ(after.entries.size(), 1U);
+  EXPECT_TRUE(after.unfinished.empty());
+}
+
 TEST_F(Tune, SaysWhatItCannotDo) {
+  EXPECT_NE(run_here({"tune", "--suite", suite_}).err.find("say where the plan goes"),
+            std::string::npos);
   EXPECT_NE(tune({"--budget", "soon"}).err.find("'soon' is not a time"), std::string::npos);
   const Outcome uneven =
       run_thresher({"tune", "--backend", "cpu", "--suite", suite_, "--output", plan_});

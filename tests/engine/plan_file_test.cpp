@@ -27,7 +27,11 @@ PlanFile sample() {
                        .speedup = 1.25,
                        .low = 1.2,
                        .high = 1.3,
-                       .reason = "accepted: \"1.25x\""}}};
+                       .reason = "accepted: \"1.25x\""}},
+          .unfinished = {{.of = {.op = Op::kDual, .groups = 3, .n = 32, .k = 64},
+                          .tokens = 5,
+                          .seconds = 1.5,
+                          .trials = {{"cpu_portable", 0.5}, {"cpu_amx", 0}}}}};
 }
 
 Problem problem_of(std::int64_t tokens_each) {
@@ -78,6 +82,10 @@ TEST(PlanFile, SaysWhatIsWrongWithIt) {
   EXPECT_EQ(with("\"better\": true", "\"better\": 1"),
             "entry 0: it: 'better' is not true or false");
   EXPECT_EQ(with("\"n\": 64", "\"m\": 64"), "entry 0: it has no 'n'");
+  EXPECT_EQ(with("\"seconds\": 1.5", "\"seconds\": \"long\""),
+            "unfinished search 0: it: 'seconds' is not a number above 0");
+  EXPECT_EQ(with("\"cpu_portable\": 0.5", "\"cpu_portable\": -1"),
+            "unfinished search 0: it: the speedup of 'cpu_portable' is not a number from 0 on");
   EXPECT_NE(with("\"op\": \"gemm\"", "\"op\": \"mul\"").find("entry 0: "), std::string::npos);
   EXPECT_THROW(read_plan_file("/no/such/plan.json"), Error);
 }
@@ -113,7 +121,12 @@ TEST(FindEntry, TakesTheNearestWithinAFactorOfTwo) {
 TEST(EngineWithAPlan, TakesItsVariantWhereItFits) {
   const Written written(sample());
   const Engine engine({.thread_count = 2, .plan_file = written.path});
-  EXPECT_NE(engine.plan_note().find("is used: 1 entries"), std::string::npos) << engine.plan_note();
+  EXPECT_NE(engine.plan_note().find("is used: 1 entries, 1 better than the engine's choice"),
+            std::string::npos)
+      << engine.plan_note();
+  EXPECT_EQ(engine.choose(problem_of(4)), "cpu_portable:stages=8");
+  EXPECT_EQ(engine.choose(problem_of(0), 8), "cpu_portable:stages=8");
+  EXPECT_THROW(engine.choose(problem_of(4), -1), Error);
   EXPECT_EQ(engine.plan(problem_of(4)).variant(), "cpu_portable:stages=8");
   EXPECT_EQ(engine.plan(problem_of(400)).variant(), Engine().plan(problem_of(400)).variant());
   EXPECT_EQ(engine.plan(problem_of(4), "cpu_portable").variant(), "cpu_portable")

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "moe/ladder.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <filesystem>
+
+#include "engine/plan_file.hpp"
 #include "thresher/engine.hpp"
 
 namespace thresher::moe {
@@ -46,13 +51,34 @@ TEST(Ladder, ProblemsFollowFromWhatStandsBetween) {
 TEST(Ladder, HasARungForEveryChoiceAndOneForInvariance) {
   const Engine emulator({.device = "emulator"});
   backend::LayerShape shape = shape_of(4, 500);
-  const std::vector<Rung> rungs = ladder_of(shape, emulator.state());
+  const std::vector<Rung> rungs = ladder_of(shape, emulator);
   ASSERT_EQ(rungs.size(), 2u);  // tiles for few tokens, and for many
   EXPECT_LT(rungs[0].tokens_max, 500);
   EXPECT_EQ(rungs[1].tokens_max, 500);
   EXPECT_NE(rungs[0].first, rungs[1].first);
   shape.options.batch_invariant = true;
-  ASSERT_EQ(ladder_of(shape, emulator.state()).size(), 1u);
+  ASSERT_EQ(ladder_of(shape, emulator).size(), 1u);
+}
+
+TEST(Ladder, TakesWhatAPlanFileSays) {
+  const backend::LayerShape shape = shape_of(4, 1);
+  const Engine plain({.thread_count = 1});
+  const Problem down = with_typical_rows(problems_of(shape).down, shape, 1);
+  const std::string tuned = "cpu_portable:stages=8";
+  ASSERT_NE(plain.choose(down), tuned);
+  const auto path =
+      std::filesystem::temp_directory_path() / fmt::format("ladder_{}.json", getpid());
+  write_plan_file(path, {.fingerprint = fingerprint_of(plain.state()),
+                         .entries = {{.of = *plan_class(down),
+                                      .tokens = token_count(down),
+                                      .variant = tuned,
+                                      .choice = plain.choose(down),
+                                      .better = true}}});
+  const std::vector<Rung> rungs = ladder_of(shape, Engine({.thread_count = 1, .plan_file = path}));
+  std::filesystem::remove(path);
+  ASSERT_EQ(rungs.size(), 1u);
+  EXPECT_EQ(rungs[0].down, tuned);
+  EXPECT_NE(rungs[0].first, tuned);
 }
 
 }  // namespace

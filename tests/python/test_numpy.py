@@ -3,10 +3,12 @@
 import concurrent.futures
 import doctest
 import gc
+import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -219,6 +221,20 @@ class BadInput(unittest.TestCase):
             self.refused("row 0, column 0", thresher.quantize, values)
         self.refused("values is of float64", thresher.quantize, np.zeros((1, 16)))
         self.refused("neither 'amax' nor None nor", thresher.quantize, random(1, 16), global_scale="max")
+
+    def test_a_plan_file_is_used_or_says_why_not(self):
+        self.assertEqual(ENGINE.plan_note, "")
+        plan = {"thresher_plan": 1, "entries": [],
+                "machine": {"backend": "cpu", "device": "abacus", "threads": 2, "version": "0"}}
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "plan.json")
+            with open(path, "w") as file:
+                json.dump(plan, file)
+            self.assertIn("is not used: it is of device abacus", thresher.Engine(threads=2, plan_file=path).plan_note)
+            with open(path, "w") as file:
+                file.write("{")
+            with self.assertRaisesRegex(thresher.Error, "it is not JSON"):
+                thresher.Engine(threads=2, plan_file=path)
 
     def test_engines(self):
         self.refused("tpu", thresher.Engine, "tpu")

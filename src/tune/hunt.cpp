@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/hunt.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "measure/statistics.hpp"
+#include "tune/search.hpp"
+
+namespace thresher::tune {
+namespace {
+
+// Of the time: the rest is the referee's.
+constexpr double kSearchShare = 0.6;
+constexpr std::size_t kRacers = 6;  // candidates beside the engine's choice and the leader
+// A racer leaves after so many rounds if it is behind the best by more than that factor.
+struct Cut {
+  int rounds = 0;
+  double behind = 1;
+};
+constexpr Cut kCuts[] = {{2, 1.25}, {4, 1.08}, {7, 1.03}};
+constexpr int kRoundsMax = 11;
+// A guess: races take as long as the problem does, and compiling takes longer.
+constexpr std::size_t kTrialsExpected = 120;
+// What a race must show before the referee is asked, and before the lead changes.
+constexpr double kWorthAMatch = 1.01;
+constexpr double kLead = 1.005;
+constexpr double kMatchSecondsMin = 1;
+
+// One race: the engine's choice, the leader and some candidates take turns, and slow candidates
+// leave.
+class Race {
+ public:
+  Race(Track& track, std::size_t entrant_count) : track_(track), ratios_(entrant_count) {}
+
+  // Median over rounds of the first's time over one's own, in the order of entering. The first so
+  // many stay to the end.
+  std::vector<double> run(std::size_t staying, Random& random) {
+    std::vector<std::size_t> racing(ratios_.size());
+    std::iota(racing.begin(), racing.end(), std::size_t{0});
+    play_round(racing, random, /*counts=*/false);
+    for (int round = 1; round <= kRoundsMax; ++round) {
+      play_round(racing, random, /*counts=*/true);
+      for (const Cut& cut : kCuts) {
+        if (cut.rounds == round) drop_behind(racing, staying, cut.behind);
+      }
+    }
+    std::vector<double> speedups;
+    for (const std::vector<double>& ratios : ratios_) speedups.push_back(measure::median(ratios));
+    return speedups;
+  }
+
+  double first_us() const { return measure::median(first_us_); }
+
+ private:
+  void play_round(std::vector<std::size_t> order, Random& random, bool counts) {
+    shuffle(order, random);
+    const std::vector<double> us = track_.play_round(order);
+    if (!counts) return;
+    const auto first = std::find(order.begin(), order.end(), std::size_t{0}) - order.begin();
+    const double first_us = us[static_cast<std::size_t>(first)];
+    first_us_.push_back(first_us);
+    for (std::size_t i = 0; i < order.size(); ++i) ratios_[order[i]].push_back(first_us / us[i]);
+  }
+
+  void drop_behind(std::vector<std::size_t>& racing, std::size_t staying, double behind) const {
+    double best = 1;
+    for (const std::size_t i : racing) best = std::max(best, measure::median(ratios_[i]));
+    std::erase_if(racing, [&](std::size_t i) {
+      return i >= staying && measure::median(ratios_[i]) * behind < best;
+    });
+  }
+
+  Track& track_;
+  std::vector<std::vector<double>> ratios_;
+  std::vector<double> first_us_;
+};
+
+class Hunt {
+ public:
+  Hunt(const VariantSpace& space, const std::string& choice, const Arena& arena,
+       const HuntOptions& options)
+      : space_(space),
+        arena_(arena),
+        options_(options),
+        random_(options.seed, 1),
+        search_(space.space, options.seed, kTrialsExpected) {
+    state_.choice = choice;
+    state_.variant = choice;
+    state_.space_size = space.names.size();
+    if (const std::optional<std::size_t> own = space.find(choice)) search_.tell(*own, 1);
+    take_up();
+  }
+
+  Catch run() {
+    bool goes_on = true;
+    // Once at least: a plan that nothing was tried for says nothing.
+    do {
+      options_.watch(state_);
+      goes_on = race();
+    } while (goes_on && passed() < kSearchShare * options_.seconds);
+    Ruling ruling = confirm();
+    return {std::move(state_), std::move(ruling)};
+  }
+
+ private:
+  double passed() const { return options_.earlier_seconds + arena_.seconds(); }
+  bool has_leader() const { return state_.variant != state_.choice; }
+
+  // Names that a program of another version had are passed over.
+  void take_up() {
+    for (const Trial& trial : options_.earlier) {
+      const std::optional<std::size_t> point = space_.find(trial.variant);
+      if (!point) continue;
+      note(*point, trial.speedup);
+      lead(*point, trial.speedup, state_.raced_speedup);
+    }
+  }
+
+  void note(std::size_t point, double speedup) {
+    ++state_.tried_count;
+    state_.trials.push_back({space_.names[point], speedup});
+    search_.tell(point, speedup > 0 ? 1 / speedup : std::numeric_limits<double>::infinity());
+  }
+
+  // Whether the point is better than that by more than chance has it now and then.
+  bool lead(std::size_t point, double speedup, double best) {
+    if (speedup <= kLead * best) return false;
+    state_.variant = space_.names[point];
+    state_.raced_speedup = speedup;
+    leader_speedups_.clear();
+    return true;
+  }
+
+  // One more race; false when there is nobody left to race.
+  bool race() {
+    const std::unique_ptr<Track> track = arena_.open_track();
+    track->enter(state_.choice);
+    const std::size_t staying = has_leader() ? 2 : 1;
+    if (has_leader()) track->enter(state_.variant);
+    const std::vector<std::size_t> points = candidates(*track);
+    if (points.empty()) return false;
+    Race race(*track, staying + points.size());
+    const std::vector<double> speedups = race.run(staying, random_);
+    if (state_.choice_us == 0) state_.choice_us = race.first_us();
+    if (has_leader()) believe_leader(speedups[1]);
+    double best = speedups[staying - 1];
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const double speedup = speedups[staying + i];
+      note(points[i], speedup);
+      if (lead(points[i], speedup, best)) best = speedup / kLead;
+    }
+    state_.trace.push_back({passed(), state_.tried_count, state_.raced_speedup});
+    return true;
+  }
+
+  std::vector<std::size_t> candidates(Track& track) {
+    std::vector<std::size_t> points;
+    while (points.size() < kRacers) {
+      const std::optional<std::size_t> point = search_.next();
+      if (!point) break;
+      if (track.enter(space_.names[*point])) {
+        points.push_back(*point);
+      } else {
+        note(*point, 0);
+      }
+    }
+    return points;
+  }
+
+  // Whoever takes the lead was lucky as well as fast; only the races after that say how fast.
+  void believe_leader(double speedup) {
+    leader_speedups_.push_back(speedup);
+    state_.raced_speedup = measure::median(leader_speedups_);
+  }
+
+  // The referee's word against the engine's choice, in fresh processes and with all its checks.
+  Ruling confirm() {
+    if (!has_leader() || state_.raced_speedup < kWorthAMatch) {
+      state_.variant = state_.choice;
+      return {.reason =
+                  fmt::format("no variant of the {} tried was faster by 1 %", state_.tried_count)};
+    }
+    state_.at_the_referee = true;
+    options_.watch(state_);
+    return arena_.judge(state_.variant, std::max(kMatchSecondsMin, options_.seconds - passed()));
+  }
+
+  const VariantSpace& space_;
+  const Arena& arena_;
+  const HuntOptions& options_;
+  Random random_;
+  Search search_;
+  std::vector<double> leader_speedups_;
+  HuntState state_;
+};
+
+}  // namespace
+
+Catch hunt(const VariantSpace& space, const std::string& choice, const Arena& arena,
+           const HuntOptions& options) {
+  return Hunt(space, choice, arena, options).run();
+}
+
+}  // namespace thresher::tune

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/layer_problems.hpp"
+
+#include <gtest/gtest.h>
+
+namespace thresher::measure {
+namespace {
+
+TEST(LayerProblems, AreGateAndUpThenDownWithTheRowsOfARouter) {
+  const std::vector<Problem> problems =
+      layer_problems(layer_model_from_text("mixtral-8x7b"), Activations::kBf16, 64);
+  ASSERT_EQ(problems.size(), 2U);
+  EXPECT_EQ(problems[0].name, "mixtral-8x7b_gate_up_t64");
+  EXPECT_EQ(problems[0].op, Op::kDual);
+  EXPECT_EQ(problems[0].groups[0], (Group{.m = 16, .n = 14336, .k = 4096}));
+  EXPECT_EQ(problems[1].name, "mixtral-8x7b_down_t64");
+  EXPECT_EQ(problems[1].op, Op::kGemm);
+  EXPECT_EQ(problems[1].groups[7], (Group{.m = 16, .n = 4096, .k = 14336}));
+  for (const Problem& problem : problems) {
+    EXPECT_EQ(problem.activations, Activations::kBf16);
+    EXPECT_EQ(token_count(problem), 128);
+    check(problem);
+  }
+}
+
+TEST(LayerProblems, AreOneProductAtATimeWhereMoreStandsBetween) {
+  const LayerModel model = layer_model_from_text("gpt-oss-120b");
+  EXPECT_EQ(layer_problems(model, Activations::kNvfp4, 1)[0].op, Op::kGemm);
+}
+
+}  // namespace
+}  // namespace thresher::measure

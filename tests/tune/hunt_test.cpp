@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hunts in a simulated world, whose truth is known: calls are noisy, clocks drift, and every
+// process has its own luck with memory.
+#include "tune/hunt.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "referee/statistics/simulation.hpp"
+
+namespace thresher::tune {
+namespace {
+
+using referee::SimulatedMachine;
+
+constexpr double kLogNs = 11.5;  // a call of about 0.1 ms
+constexpr double kCallSeconds = 1e-4;
+
+// Four knobs of four values.
+VariantSpace space_of_256() {
+  VariantSpace made;
+  for (int knob = 0; knob < 4; ++knob) {
+    made.space.knobs.push_back("k" + std::to_string(knob));
+    made.space.values.push_back({"1", "2", "3", "4"});
+  }
+  for (int i = 0; i < 256; ++i) {
+    made.space.points.push_back({i / 64, i / 16 % 4, i / 4 % 4, i % 4});
+    made.names.push_back("v" + std::to_string(i));
+  }
+  return made;
+}
+
+// A machine on which a variant is so much faster than v0 as `truth` says.
+class World {
+ public:
+  using Truth = std::function<double(const std::string&)>;
+
+  World(const referee::SimulatedWorld& world, Truth truth, std::uint64_t seed)
+      : world_(world), truth_(std::move(truth)), seed_(seed), machine_(world, seed) {}
+
+  Arena arena() {
+    return {.open_track = [this] { return std::make_unique<SimulatedTrack>(*this); },
+            .judge = [this](const std::string& challenger, double) { return judge(challenger); },
+            .seconds = [this] { return kCallSeconds * static_cast<double>(call_count_); }};
+  }
+  int entered_count(const std::string& variant) const {
+    return static_cast<int>(entered_.count(variant));
+  }
+
+ private:
+  class SimulatedTrack final : public Track {
+   public:
+    explicit SimulatedTrack(World& world) : world_(world) { world.machine_.settle(); }
+
+    bool enter(const std::string& variant) override {
+      world_.entered_.insert(variant);
+      const double speedup = world_.truth_(variant);
+      if (speedup == 0) return false;
+      log_ns_.push_back(kLogNs - std::log(speedup) + world_.machine_.draw_process_offset());
+      return true;
+    }
+    std::vector<double> play_round(std::span<const std::size_t> order) override {
+      std::vector<double> us;
+      for (const std::size_t i : order) us.push_back(1e-3 * world_.machine_.call_ns(log_ns_[i]));
+      world_.call_count_ += static_cast<int>(order.size());
+      return us;
+    }
+
+   private:
+    World& world_;
+    std::vector<double> log_ns_;
+  };
+
+  // One simulated match, under the referee's whole contract.
+  Ruling judge(const std::string& challenger) const {
+    const referee::MatchPlan plan{.world = world_,
+                                  .truth = {.speedups = {truth_(challenger)}},
+                                  .terms = {},
+                                  .options = {.heats_min = 5, .heats_max = 15}};
+    return {.accepted = referee::rate_verdicts(plan, 1, seed_).accepted == 1, .reason = "played"};
+  }
+
+  const referee::SimulatedWorld world_;
+  const Truth truth_;
+  const std::uint64_t seed_;
+  SimulatedMachine machine_;
+  int call_count_ = 0;
+  std::multiset<std::string> entered_;
+};
+
+Catch hunt_in(World& world, const HuntOptions& options) {
+  return hunt(space_of_256(), "v0", world.arena(), options);
+}
+
+double all_equal(const std::string&) { return 1; }
+
+TEST(Hunt, ChangesNothingWhereAllVariantsAreEqual) {
+  for (const referee::SimulatedWorld& world :
+       {referee::kWorlds.back().world, referee::kNoisyWorlds.back().world}) {
+    int kept_count = 0;
+    int asked_count = 0;
+    for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+      World equal(world, all_equal, seed);
+      const Catch caught = hunt_in(equal, {.seconds = 0.2, .seed = seed});
+      EXPECT_GT(caught.state.tried_count, 50U);
+      kept_count += caught.ruling.accepted ? 0 : 1;
+      asked_count += caught.state.at_the_referee ? 1 : 0;
+    }
+    EXPECT_GE(kept_count, 95);
+    RecordProperty("asked_the_referee", asked_count);
+  }
+}
+
+TEST(Hunt, FindsWhatIsFaster) {
+  const auto truth = [](const std::string& variant) {
+    const Point point = space_of_256().space.points[std::stoul(variant.substr(1))];
+    return 0.9 + 0.1 * (point[0] == 2 ? 1 : 0) + 0.1 * (point[1] == 3 ? 1 : 0) +
+           (variant == "v0" ? 0.1 : 0);
+  };
+  int found_count = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    World world(referee::kWorlds.back().world, truth, seed);
+    const Catch caught = hunt_in(world, {.seconds = 0.2, .seed = seed});
+    found_count += caught.ruling.accepted && truth(caught.state.variant) > 1.09 ? 1 : 0;
+  }
+  EXPECT_GE(found_count, 18);
+}
+
+TEST(Hunt, GoesOnFromWhatWasTried) {
+  World first(referee::kWorlds.front().world, all_equal, 1);
+  HuntOptions options{.seconds = 0.2};
+  const Catch half = hunt_in(first, options);
+  options.earlier = half.state.trials;
+  options.earlier.push_back({"of another version", 2});
+  options.earlier_seconds = 0.08;
+  World second(referee::kWorlds.front().world, all_equal, 2);
+  const Catch whole = hunt_in(second, options);
+  EXPECT_GT(whole.state.tried_count, half.state.tried_count);
+  EXPECT_GT(whole.state.trace.front().seconds, 0.08) << "time that was spent is spent";
+  std::set<std::string> tried;
+  for (const Trial& trial : whole.state.trials) {
+    EXPECT_TRUE(tried.insert(trial.variant).second) << trial.variant << " was tried twice";
+  }
+}
+
+TEST(Hunt, TakesUpALeaderAndRacesItAnew) {
+  World world(referee::kWorlds.front().world, all_equal, 1);
+  const Catch caught =
+      hunt_in(world, {.seconds = 0.2, .earlier = {{"v7", 1.5}, {"v8", 0}}, .earlier_seconds = 0});
+  EXPECT_GT(world.entered_count("v7"), 1) << "in every race";
+  EXPECT_EQ(world.entered_count("v8"), 0);
+  EXPECT_LT(caught.state.raced_speedup, 1.1) << "it was luck";
+}
+
+TEST(Hunt, EndsWhenEverythingWasTriedAndTellsWhatDoesNotRun) {
+  const auto truth = [](const std::string& variant) { return variant.back() == '3' ? 0.0 : 1.0; };
+  World world(referee::kWorlds.front().world, truth, 1);
+  int watched_count = 0;
+  const Catch caught = hunt_in(world, {.seconds = 1e9, .watch = [&](const HuntState& state) {
+                                         ++watched_count;
+                                         EXPECT_EQ(state.space_size, 256U);
+                                       }});
+  EXPECT_EQ(caught.state.tried_count, 255U) << "all but the choice";
+  EXPECT_FALSE(caught.ruling.accepted);
+  EXPECT_GT(watched_count, 30);
+  for (const Trial& trial : caught.state.trials) {
+    EXPECT_EQ(trial.speedup == 0, truth(trial.variant) == 0) << trial.variant;
+  }
+}
+
+}  // namespace
+}  // namespace thresher::tune
