@@ -33,7 +33,8 @@ MachineRates rates_from(const Json& json) {
 }
 
 SmLimits limits_from(const Json& json) {
-  return {.sm_count = json.at("sm_count"),
+  return {.compute_capability = json.value("compute_capability", SmLimits{}.compute_capability),
+          .sm_count = json.at("sm_count"),
           .shared_bytes_per_block = json.at("shared_bytes_per_block"),
           .shared_bytes_per_sm = json.at("shared_bytes_per_sm")};
 }
@@ -83,7 +84,8 @@ nlohmann::json rates_to_json(const MachineRates& rates) {
 }
 
 nlohmann::json limits_to_json(const SmLimits& limits) {
-  return {{"sm_count", limits.sm_count},
+  return {{"compute_capability", limits.compute_capability},
+          {"sm_count", limits.sm_count},
           {"shared_bytes_per_block", limits.shared_bytes_per_block},
           {"shared_bytes_per_sm", limits.shared_bytes_per_sm}};
 }
