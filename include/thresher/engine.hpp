@@ -210,8 +210,8 @@ struct Support {
 };
 
 struct EngineOptions {
-  // "cpu", "gpu" (the first), "gpu:1", or "emulator": the GPU's kernels on the CPU, slow, and there
-  // for its verdict: a kernel that deadlocks, races or leaves its memory is an Error that says how.
+  // "cpu", "gpu" (the first), "gpu:1", or "emulator": the GPU's kernels on the CPU, where one that
+  // deadlocks or races is an Error that says how. With ":sm80" behind it: the kernels of any GPU.
   std::string device = "cpu";
   int thread_count = 0;  // of the CPU; 0: one per core this process may use
   // Where a GPU's compiled kernels are kept; nothing: nowhere.

@@ -35,7 +35,7 @@ using KnobValues = std::map<std::string, std::string>;
 
 struct Backend {
   std::string_view name;  // "cpu", "gpu", "emulator": what --backend and pitches say
-  bool numbered = false;  // whether a machine can have several of its devices: "gpu:1"
+  bool numbered = false;  // whether there are several of its devices: "gpu:1", "emulator:sm80"
   // Backends whose variants have the same names are run by the first of them.
   std::string_view variant_prefix;
 

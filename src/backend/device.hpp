@@ -121,6 +121,9 @@ class Device {
   // Empty, or why these weights cannot be multiplied by such activations.
   virtual std::string why_not_weights(const Weights&, Activations) const { return {}; }
 
+  // Whether a variant of its backend is for such a device at all, whatever the problem.
+  virtual bool runs(std::string_view) const { return true; }
+
   // What the addresses of activations must be multiples of.
   virtual std::size_t activation_alignment(Activations activations) const = 0;
 

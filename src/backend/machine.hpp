@@ -11,6 +11,7 @@ namespace thresher {
 // What a GPU's blocks have to share. The numbers are an H200's; a device's own come from its
 // driver.
 struct SmLimits {
+  int compute_capability = 90;  // major version times ten, and minor
   int sm_count = 132;
   std::int64_t shared_bytes_per_block = 227 << 10;
   std::int64_t shared_bytes_per_sm = 228 << 10;

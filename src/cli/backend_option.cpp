@@ -52,6 +52,15 @@ Option backend_option(std::string& word, const std::vector<std::string>& words) 
           .default_text = "gpu where there is a usable one, else cpu"};
 }
 
+Option device_option(std::string& word) {
+  return {.name = "--device",
+          .value = &word,
+          .what =
+              "Which device of the backend: a GPU's number; sm80 for the kernels of Ampere and "
+              "newer on any GPU, or in the emulator",
+          .default_text = "the first GPU; the emulator of sm90"};
+}
+
 const Backend& choose_backend(const std::string& word, const std::vector<std::string>& variants,
                               const std::string& why_no_gpu) {
   const Backend& backend = backend_meant(word, variants, why_no_gpu.empty());
@@ -77,6 +86,14 @@ EngineOptions engine_options(const Backend& backend) {
       options.compiler_folders.push_back(std::move(folder));
     }
   }
+  return options;
+}
+
+EngineOptions engine_options(const Backend& backend, const std::string& device) {
+  EngineOptions options = engine_options(backend);
+  if (device.empty()) return options;
+  options.device = fmt::format("{}:{}", backend.name, device);
+  if (const std::string why = why_no_device(options); !why.empty()) throw Error(why);
   return options;
 }
 

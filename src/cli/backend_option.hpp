@@ -24,9 +24,15 @@ const Backend& resolve_backend(const std::string& word,
 const Backend& choose_backend(const std::string& word, const std::vector<std::string>& variants,
                               const std::string& why_no_gpu);
 
+// --device: which of a backend's devices, as in "gpu:1" or "emulator:sm80". `word` stays empty when
+// nobody says.
+Option device_option(std::string& word);
+
 // How every command opens a device: compiled kernels are kept in the user's cache, and NVRTC is
 // also looked for in the Python environment that is active and in the one that ./run makes.
 EngineOptions engine_options(const Backend& backend);
+// The same of the device that --device names. Throws Error where there is no such device.
+EngineOptions engine_options(const Backend& backend, const std::string& device);
 // The same for whoever needs the GPU whatever the backend.
 EngineOptions gpu_engine_options();
 

@@ -35,6 +35,7 @@ constexpr const char* kEnginesChoice = "the engine's choice";
 
 struct BenchOptions {
   std::string backend;
+  std::string device;
   std::vector<std::string> suites;
   std::vector<std::string> problems;
   std::vector<std::string> variants;
@@ -74,7 +75,8 @@ std::vector<SelectedProblem> problems_of(const BenchOptions& options) {
 
 // Thread counts of the CPU have a lane each; every other device has one.
 std::vector<EngineOptions> lanes_of(const BenchOptions& options) {
-  EngineOptions base = engine_options(resolve_backend(options.backend, options.variants));
+  EngineOptions base =
+      engine_options(resolve_backend(options.backend, options.variants), options.device);
   if (!options.plan.empty()) base.plan_file = options.plan;
   if (options.thread_counts.empty()) return {base};
   std::vector<EngineOptions> lanes;
@@ -278,7 +280,7 @@ std::set<std::string> doubts(const std::vector<BenchRow>& rows) {
 }
 
 int run_layers(const BenchOptions& options) {
-  EngineOptions engine_of = engine_options(resolve_backend(options.backend));
+  EngineOptions engine_of = engine_options(resolve_backend(options.backend), options.device);
   if (options.thread_counts.size() > 1) throw UsageError("--layer takes one number of --threads");
   if (!options.thread_counts.empty()) engine_of.thread_count = options.thread_counts.front();
   if (!options.plan.empty()) engine_of.plan_file = options.plan;
@@ -319,6 +321,7 @@ Command bench_command() {
   return {.name = "bench",
           .what = "Time a suite or layers: rates, share of the speed of light, peers",
           .options = {backend_option(options->backend),
+                      device_option(options->device),
                       {.name = "--suite",
                        .value = &options->suites,
                        .what = "Suite names or .toml files"},

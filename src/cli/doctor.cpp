@@ -84,6 +84,9 @@ std::string noise_judgement(const std::vector<CpuCeilings>& ceilings) {
   return "noisy: other work is running; trust only large differences, or stop it and try again";
 }
 
+// Which the engine takes on this machine: "gpu_sm90" on Hopper, "gpu_sm80" on other GPUs.
+std::string gpu_kernels() { return backend_named("gpu").named_variants().front(); }
+
 std::vector<gpu::ReportLine> report_on_gpus() {
   const gpu::DriverLookup& driver = gpu::find_driver();
   const int version = driver.driver == nullptr ? 0 : gpu::driver_version(*driver.driver);
@@ -148,6 +151,7 @@ void print_examination_json(const Examination& found) {
   Json ceilings = Json::array();
   for (const CpuCeilings& one : found.ceilings) ceilings.push_back(to_json(one));
   Json gpu{{"usable", found.why_no_gpu.empty()}, {"why_not", found.why_no_gpu}};
+  if (found.why_no_gpu.empty()) gpu["kernels"] = gpu_kernels();
   for (const gpu::ReportLine& line : found.gpu) gpu["found"][line.name] = line.value;
   if (found.gpu_ceilings) {
     for (const auto& [name, value] : found.gpu_ceilings->values) gpu["ceilings"][name] = value;
@@ -255,8 +259,8 @@ void print_surroundings(const Examination& found) {
     table.add_row({line.name, Cell(line.value, line.good ? Tone::kPlain : Tone::kDim)});
   }
   const bool usable = found.why_no_gpu.empty();
-  table.add_row(
-      {"GPU backend", usable ? Cell("runs", Tone::kGood) : Cell(found.why_no_gpu, Tone::kDim)});
+  table.add_row({"GPU backend", usable ? Cell("runs " + gpu_kernels(), Tone::kGood)
+                                       : Cell(found.why_no_gpu, Tone::kDim)});
   if (found.gpu_ceilings) {
     table.add_row({"GPU ceilings", found.gpu_ceilings->text});
   }

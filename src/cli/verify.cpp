@@ -29,6 +29,7 @@ constexpr InputFamily kFamilies[] = {InputFamily::kExact, InputFamily::kNatural,
 
 struct VerifyOptions {
   std::string backend;
+  std::string device;
   std::vector<std::string> suites;
   std::vector<std::string> problems;
   std::vector<std::string> variants;
@@ -57,7 +58,7 @@ struct Way {
 class Ways {
  public:
   Ways(const Backend& backend, const VerifyOptions& options) {
-    EngineOptions base = engine_options(backend);
+    EngineOptions base = engine_options(backend, options.device);
     engines_.emplace_back(base);
     if (!engines_.front().state().has_threads()) {
       add_ways_of_counts(base);
@@ -247,6 +248,7 @@ class Verifier {
         report.add_checked(runner, selected.suite + "/" + problem.name, finding);
         if (finding.ok) continue;
         report.add_failure({.backend = std::string(backend_.name),
+                            .device = options_.device,
                             .suite = selected.suite,
                             .suite_argument = selected.suite_argument,
                             .problem = problem.name,
@@ -329,6 +331,7 @@ Command verify_command() {
       .name = "verify",
       .what = "Prove the arithmetic contract on every variant of this machine",
       .options = {backend_option(options->backend, {"cpu", "gpu", "emulator"}),
+                  device_option(options->device),
                   {.name = "--suite",
                    .value = &options->suites,
                    .what = "Suite names or .toml files",

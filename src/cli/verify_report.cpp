@@ -28,7 +28,8 @@ constexpr std::size_t kFailuresShownMax = 10;
 
 std::string repeat_command(const Failure& failure) {
   std::string command = fmt::format(
-      "thresher verify --backend {} --suite {} --problem {} --family {} --seed {}", failure.backend,
+      "thresher verify --backend {}{} --suite {} --problem {} --family {} --seed {}",
+      failure.backend, failure.device.empty() ? "" : " --device " + failure.device,
       shell_quoted(failure.suite_argument), failure.problem, failure.family, failure.seed);
   std::vector<std::string> variants{failure.runner.variant};
   std::vector<std::string> ways{failure.runner.way};

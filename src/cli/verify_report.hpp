@@ -14,6 +14,7 @@ namespace thresher::cli {
 
 struct Failure {
   std::string backend = "cpu";
+  std::string device = {};
   std::string suite;
   std::string suite_argument;  // a name or a path
   std::string problem;

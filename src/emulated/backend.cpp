@@ -8,17 +8,17 @@
 #include "emulated/device_call.hpp"
 #include "emulated/layer_steps.hpp"
 #include "emulated/named_kernels.hpp"
-#include "gpu/sm90/backend.hpp"
 #include "gpu/sm90/operands.hpp"
 #include "gpu/sm90/plan_extents.hpp"
 #include "gpu/sm90/variant.hpp"
+#include "gpu/variants_row.hpp"
 
 namespace thresher::emulated {
 namespace {
 
 bool has_kernels(const gpu::sm90::Variant& variant, const Problem& problem,
                  const SmLimits& limits) {
-  return named_kernels().has(gpu::sm90::plan_of(variant, problem, token_count(problem), limits));
+  return named_kernels().has(gpu::plan_of(variant, problem, token_count(problem), limits));
 }
 
 // The same problem with the types for which every named variant has kernels.
@@ -43,7 +43,7 @@ std::string why_no_kernels(const gpu::sm90::Variant& variant, const Problem& pro
                            const SmLimits& limits) {
   if (has_kernels(variant, problem, limits)) return {};
   const Problem usual = in_fp16(problem);
-  if (gpu::sm90::supports(variant, usual, limits).ok && has_kernels(variant, usual, limits)) {
+  if (gpu::supports(variant, usual, limits).ok && has_kernels(variant, usual, limits)) {
     return fmt::format("the emulator has no kernel for {} of this variant; use the default variant",
                        unusual_types(problem));
   }
@@ -52,7 +52,7 @@ std::string why_no_kernels(const gpu::sm90::Variant& variant, const Problem& pro
 
 Support supports(const Problem& problem, std::string_view variant, const Machine& machine) {
   const gpu::sm90::Variant read = gpu::sm90::variant_from_name(variant);
-  const Support support = gpu::sm90::supports(read, problem, machine.limits);
+  const Support support = gpu::supports(read, problem, machine.limits);
   if (!support.ok) return support;
   std::string why = why_no_kernels(read, problem, machine.limits);
   const bool ok = why.empty();
@@ -60,9 +60,43 @@ Support supports(const Problem& problem, std::string_view variant, const Machine
 }
 
 // The engine's choices go beyond what is instantiated here: the default then.
-std::string choose(const Problem& problem, std::int64_t, const Machine&) {
+std::string choose(const Problem& problem, std::int64_t, const Machine& machine) {
   const bool few = token_count(problem) <= 16 * static_cast<std::int64_t>(problem.groups.size());
-  return few ? "gpu_sm90:tokens=16,stages=6" : "gpu_sm90";
+  if (gpu::is_hopper(machine.limits)) return few ? "gpu_sm90:tokens=16,stages=6" : "gpu_sm90";
+  return few ? "gpu_sm80:tokens=16,stages=6" : "gpu_sm80";
+}
+
+// The devices that can be emulated, by what follows "emulator:". Without that it is the first.
+struct Emulated {
+  std::string_view name;
+  std::string_view description;
+  SmLimits limits;
+};
+
+// Of all GPUs that run the kernels for warps the one with the least shared memory, sm_86.
+constexpr Emulated kEmulated[] = {
+    {"sm90", "sm_90a", kFewSms},
+    {"sm80",
+     "sm_80",
+     {.compute_capability = 80,
+      .sm_count = kFewSms.sm_count,
+      .shared_bytes_per_block = 99 << 10,
+      .shared_bytes_per_sm = 100 << 10}},
+};
+
+const Emulated* find_emulated(std::string_view device) {
+  const std::size_t colon = device.find(':');
+  if (colon == std::string_view::npos) return &kEmulated[0];
+  for (const Emulated& one : kEmulated) {
+    if (one.name == device.substr(colon + 1)) return &one;
+  }
+  return nullptr;
+}
+
+std::string why_not_device(const EngineOptions& options) {
+  if (find_emulated(options.device) != nullptr) return {};
+  return fmt::format("there is no device '{}'; the emulator has emulator:sm90 and emulator:sm80",
+                     options.device);
 }
 
 struct HostWeights : backend::Weights {
@@ -128,13 +162,15 @@ class EmulatedCall : public backend::Call {
 
 class EmulatedDevice : public backend::Device {
  public:
-  explicit EmulatedDevice(std::uint64_t seed)
-      : Device(emulated_backend(), "emulator"), seed_(seed) {
-    machine_.limits = kFewSms;
+  explicit EmulatedDevice(const EngineOptions& options)
+      : Device(emulated_backend(), options.device),
+        emulated_(*find_emulated(options.device)),
+        seed_(options.emulator_seed) {
+    machine_.limits = emulated_.limits;
   }
 
   std::string description() const override {
-    return fmt::format("emulator of sm_90a, {} SMs", machine_.limits.sm_count);
+    return fmt::format("emulator of {}, {} SMs", emulated_.description, machine_.limits.sm_count);
   }
   const Machine& machine() const override { return machine_; }
   backend::Ceilings measure_ceilings(double) const override {
@@ -161,6 +197,10 @@ class EmulatedDevice : public backend::Device {
     return gpu::sm90::why_not_operand(static_cast<const HostWeights&>(weights).tiles, activations);
   }
 
+  bool runs(std::string_view variant) const override {
+    return gpu::why_not_here(variant, machine_.limits).empty();
+  }
+
   std::size_t activation_alignment(Activations activations) const override {
     return gpu::sm90::activation_alignment(activations);
   }
@@ -168,8 +208,8 @@ class EmulatedDevice : public backend::Device {
   std::shared_ptr<backend::Plan> plan(const Problem& problem, std::string_view variant,
                                       std::int64_t tokens_max) const override {
     auto plan = std::make_shared<EmulatedPlan>();
-    plan->gemm = gpu::sm90::plan_of(gpu::sm90::variant_from_name(variant), problem, tokens_max,
-                                    machine_.limits);
+    plan->gemm =
+        gpu::plan_of(gpu::sm90::variant_from_name(variant), problem, tokens_max, machine_.limits);
     plan->workspace_bytes = plan->gemm.workspace.bytes;
     plan->kernel_launch_count = gpu::sm90::launch_count(plan->gemm);
     return plan;
@@ -188,6 +228,7 @@ class EmulatedDevice : public backend::Device {
   }
 
  private:
+  const Emulated& emulated_;
   Machine machine_;
   const std::uint64_t seed_;
 };
@@ -196,15 +237,16 @@ class EmulatedDevice : public backend::Device {
 
 const Backend& emulated_backend() {
   static const Backend backend = [] {
-    Backend row = gpu::sm90::variants_row();
+    Backend row = gpu::variants_row(gpu::sm90::Mma::kWarpgroup);
     row.name = "emulator";
+    row.numbered = true;
     row.title = "emulator";
     row.choose = choose;
     row.supports = supports;
     row.device_name = [] { return std::string("emulator"); };
-    row.why_not = [](const EngineOptions&) { return std::string(); };
+    row.why_not = why_not_device;
     row.open = [](const EngineOptions& options) -> std::unique_ptr<backend::Device> {
-      return std::make_unique<EmulatedDevice>(options.emulator_seed);
+      return std::make_unique<EmulatedDevice>(options);
     };
     return row;
   }();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "emulated/kernel_set.hpp"
+#include "gpu/sm80/kernels/gemm.cuh"
 #include "gpu/sm90/kernels/activation_images.cuh"
 #include "gpu/sm90/kernels/gemm.cuh"
 #include "gpu/sm90/kernels/plain_gemm.cuh"
@@ -13,7 +14,9 @@ namespace thresher::emulated {
 
 template <gpu::sm90::GemmKind kKind, gpu::sm90::GemmConfig kConfig>
 void add_gemm(KernelSet& kernels) {
-  if constexpr (kKind == gpu::sm90::GemmKind::kPlain) {
+  if constexpr (kConfig.mma == gpu::sm90::Mma::kWarp) {
+    kernels.add(kKind, kConfig, gpu::sm80::gemm_kernel<kConfig>);
+  } else if constexpr (kKind == gpu::sm90::GemmKind::kPlain) {
     kernels.add(kKind, kConfig, gpu::sm90::plain_gemm_kernel<kConfig>);
   } else {
     kernels.add(kKind, kConfig, gpu::sm90::gemm_kernel<kConfig>);

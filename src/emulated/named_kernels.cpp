@@ -11,6 +11,9 @@ const KernelSet& named_kernels() {
     add_tile_kernels(all);
     add_pipeline_kernels(all);
     add_schedule_kernels(all);
+    add_warp_kernels(all);
+    add_warp_few_token_kernels(all);
+    add_warp_knob_kernels(all);
     return all;
   }();
   return kernels;

@@ -51,6 +51,11 @@ struct Thread {
   u32 copy_groups_waited = 0;  // that have left shared memory
   Actor copy_actor = 0;
 
+  // Copies of pieces to shared memory, likewise.
+  std::deque<std::shared_ptr<CopyPiece>> pieces;
+  u32 piece_groups_committed = 0;
+  Actor piece_actor = 0;
+
   MmaThread mma;
 
   Warp& warp() const;
@@ -63,6 +68,13 @@ struct Thread {
   void advance() { knowledge.see(actor(), event() + 1); }
 };
 
+// What a lane brings to an MMA of its warp.
+struct WarpMma {
+  float* d = nullptr;
+  const u32* a = nullptr;
+  const u32* b = nullptr;
+};
+
 struct Warp {
   Meeting meeting;
   int elected_lane;
@@ -70,6 +82,8 @@ struct Warp {
   std::array<u32, gpu::hw::kWarpThreads> taken{};  // and what it answers
   std::array<std::array<u32, 4>, gpu::hw::kWarpThreads> matrices_given{};
   std::array<std::array<u32, 4>, gpu::hw::kWarpThreads> matrices_taken{};
+  std::array<std::array<u32, 4>, gpu::hw::kWarpThreads> rows_taken{};  // by the lane that named it
+  std::array<WarpMma, gpu::hw::kWarpThreads> mmas{};
 };
 
 struct Block {

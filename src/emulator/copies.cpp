@@ -46,4 +46,16 @@ void CopyToGlobal::advance() {
   }
 }
 
+void CopyPiece::advance() {
+  if (done_) return;
+  done_ = true;
+  constexpr std::size_t kPieceBytes = 16;
+  u8* const destination = block().shared.data(destination_);
+  if (source_ == nullptr) {
+    std::memset(destination, 0, kPieceBytes);
+  } else {
+    std::memcpy(destination, source_, kPieceBytes);
+  }
+}
+
 }  // namespace thresher::emulator

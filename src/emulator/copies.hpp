@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bulk copies in flight.
+// Copies in flight.
 #pragma once
 
 #include <vector>
@@ -48,6 +48,23 @@ class CopyToGlobal final : public Operation {
   std::vector<u8> in_flight_;
   bool left_ = false;
   bool arrived_ = false;
+};
+
+// 16 bytes that a thread copies from global to shared memory.
+class CopyPiece final : public Operation {
+ public:
+  // Without a source it brings zeros.
+  CopyPiece(Block& block, SharedAddress destination, const void* source, u32 group)
+      : Operation(block), destination_(destination), source_(source), group_(group) {}
+  void advance() override;
+  bool done() const override { return done_; }
+  u32 group() const { return group_; }
+
+ private:
+  SharedAddress destination_;
+  const void* source_;
+  u32 group_;  // of its thread, counted from 1
+  bool done_ = false;
 };
 
 }  // namespace thresher::emulator

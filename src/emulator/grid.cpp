@@ -168,6 +168,9 @@ void Grid::end_thread(Thread& thread) {
   if (!thread.copies.empty() && thread.copies.back()->group() > thread.copy_groups_waited) {
     fault(thread, "ends without waiting for its copies to global memory to leave shared memory");
   }
+  if (!thread.pieces.empty()) {
+    fault(thread, "ends without waiting for its copies of pieces to shared memory");
+  }
   thread.warpgroup().check_ended(thread);
   thread.warp().meeting.leave(thread);
   thread.warpgroup().meeting.leave(thread);

@@ -158,9 +158,11 @@ void SharedMemory::check_known(u32 byte_index, Stamp stamp, const Access& access
     for (int i = 0; i < access.thread_count; ++i) {
       if (access.threads[i]->knowledge.fenced(stamp.actor) >= stamp.event) continue;
       fault(*access.threads[i],
-            "{} shared address {:#x}{}, but thread {} stored there without fence_async before the "
+            "{} shared address {:#x}{}, but {} stored there without fence_async before the "
             "barrier",
-            verb, address, access.by, stamp.actor);
+            verb, address, access.by,
+            stamp.actor < block.threads.size() ? fmt::format("thread {}", stamp.actor)
+                                               : std::string("a copy of pieces"));
     }
   }
   stamp_known_ = stamp;

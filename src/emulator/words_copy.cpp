@@ -123,6 +123,9 @@ void copy_wait_groups(int pending, bool read_only) {
 void fence_async() {
   Thread& thread = self();
   thread.knowledge.fence(thread.actor(), thread.event());
+  if (thread.piece_actor != 0) {
+    thread.knowledge.fence(thread.piece_actor, thread.knowledge.seen(thread.piece_actor));
+  }
   thread.advance();
 }
 

@@ -218,7 +218,9 @@ Weights Engine::duplicate(const Weights& weights) const {
 std::vector<std::string> Engine::variants() const {
   const Backend& backend = state().row();
   std::vector<std::string> names = backend.named_variants();
-  std::erase_if(names, [&](const std::string& name) { return !backend.missing_for(name).empty(); });
+  std::erase_if(names, [&](const std::string& name) {
+    return !backend.missing_for(name).empty() || !state().runs(name);
+  });
   return names;
 }
 

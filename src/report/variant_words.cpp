@@ -15,9 +15,13 @@ struct Head {
 };
 
 constexpr Head kHeads[] = {
-    {"cpu_portable", "portable CPU code"}, {"cpu_avx2", "AVX2 on the CPU"},
-    {"cpu_avx512", "AVX-512 on the CPU"},  {"cpu_avx512vnni", "AVX-512 VNNI on the CPU"},
-    {"cpu_amx", "AMX on the CPU"},         {"gpu_sm90", "Hopper kernel"},
+    {"cpu_portable", "portable CPU code"},
+    {"cpu_avx2", "AVX2 on the CPU"},
+    {"cpu_avx512", "AVX-512 on the CPU"},
+    {"cpu_avx512vnni", "AVX-512 VNNI on the CPU"},
+    {"cpu_amx", "AMX on the CPU"},
+    {"gpu_sm90", "Hopper kernel"},
+    {"gpu_sm80", "kernel for Ampere and newer"},
 };
 
 // The first row that fits is taken; an empty value fits any, and # in its words stands for it.
@@ -70,6 +74,7 @@ constexpr KnobWords kKnobWords[] = {
     {"gpu_", "arrive", "thread", "every thread arrives"},
     {"gpu_", "prologue", "kernel", "activations prepared by a kernel of their own"},
     {"gpu_", "prologue", "inside", "activations prepared inside the GEMM"},
+    {"gpu_", "prologue", "none", "activations read as they are"},
     {"gpu_", "launches", "grouped", "one launch for all groups"},
     {"gpu_", "launches", "per_group", "a launch per group"},
     {"gpu_", "launches", "streams", "a stream per group"},

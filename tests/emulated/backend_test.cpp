@@ -98,6 +98,25 @@ TEST(EmulatedBackend, CountsLaunchesAsTheyComeWhateverTheVariantSays) {
   EXPECT_TRUE(plan.kernels().empty());
 }
 
+// The kernels of other GPUs, with as much shared memory as the least of them has.
+TEST(EmulatedBackend, HasTwoDevices) {
+  const Engine engine({.device = "emulator:sm80"});
+  EXPECT_EQ(engine.device(), "emulator:sm80");
+  EXPECT_EQ(engine.description(), "emulator of sm_80, 3 SMs");
+  EXPECT_EQ(Engine({.device = "emulator:sm90"}).description(), emulator().description());
+  for (const std::string& variant : engine.variants()) {
+    EXPECT_TRUE(variant.starts_with("gpu_sm80")) << variant;
+  }
+  EXPECT_EQ(engine.variants().front(), "gpu_sm80");
+  EXPECT_EQ(engine.plan(make_problem({16, 17}, 64, 64)).variant(), "gpu_sm80");
+  EXPECT_EQ(engine.plan(make_problem({16, 16}, 64, 64)).variant(), "gpu_sm80:tokens=16,stages=6");
+  EXPECT_EQ(engine.supports(make_problem({4}, 64, 64), "gpu_sm90").why_not,
+            "gpu_sm90 is for Hopper GPUs (sm_90), and this one is sm_80: take gpu_sm80");
+  EXPECT_EQ(error_message([] { Engine({.device = "emulator:sm70"}); }),
+            "there is no device 'emulator:sm70'; the emulator has emulator:sm90 and "
+            "emulator:sm80");
+}
+
 TEST(EmulatedBackend, HasNoSpeed) {
   EXPECT_EQ(error_message([] { emulator().state().measure_ceilings(0.1); }),
             "the emulator has no speed: measure on a GPU or on the CPU");

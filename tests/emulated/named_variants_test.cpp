@@ -7,7 +7,9 @@
 
 #include "emulated/backend.hpp"
 #include "emulated/device_call.hpp"
+#include "gpu/sm80/choose.hpp"
 #include "gpu/sm90/variant.hpp"
+#include "gpu/variants_row.hpp"
 #include "support/scene.hpp"
 
 namespace thresher::emulated::testing {
@@ -19,6 +21,8 @@ using thresher::testing::Scene;
 std::vector<gpu::sm90::Variant> variants_with_kernels() {
   std::vector<gpu::sm90::Variant> variants = gpu::sm90::named_variants();
   variants.push_back(gpu::sm90::plain_variant());
+  for (const gpu::sm90::Variant& variant : gpu::sm80::named_variants()) variants.push_back(variant);
+  variants.push_back(gpu::sm80::baseline());
   return variants;
 }
 
@@ -36,7 +40,7 @@ TEST_P(NamedVariant, HasItsKernels) {
     for (const Op op : {Op::kGemm, Op::kDual}) {
       for (const Activations activations : {Activations::kNvfp4, Activations::kFp16}) {
         const Problem problem = ragged(op, activations);
-        const Support on_device = gpu::sm90::supports(GetParam(), problem, limits);
+        const Support on_device = gpu::supports(GetParam(), problem, limits);
         const Support here =
             emulated_backend().supports(problem, name(GetParam()), {.limits = limits});
         EXPECT_EQ(here.why_not, on_device.why_not) << to_string(op);
@@ -71,10 +75,11 @@ std::string test_name(const ::testing::TestParamInfo<gpu::sm90::Variant>& info) 
 INSTANTIATE_TEST_SUITE_P(Gpu, NamedVariant, ::testing::ValuesIn(variants_with_kernels()),
                          test_name);
 
-// The two that take every type, on inputs whose global scales and alphas matter.
+// Those that take every type, on inputs whose global scales and alphas matter.
 TEST(EveryType, AgreesWithTheOracle) {
   const Engine engine({.device = "emulator"});
-  for (const char* variant : {"gpu_sm90", "gpu_sm90:tokens=16,stages=6"}) {
+  for (const char* variant :
+       {"gpu_sm90", "gpu_sm90:tokens=16,stages=6", "gpu_sm80", "gpu_sm80:tokens=16,stages=6"}) {
     for (const Op op : {Op::kGemm, Op::kDual}) {
       for (const Activations activations :
            {Activations::kNvfp4, Activations::kFp16, Activations::kBf16}) {

@@ -49,6 +49,15 @@ TEST(Pairs, PackAndUnpack) {
   }
 }
 
+// What devices without the instruction compute instead.
+TEST(Pairs, UnpackE4m3ByBits) {
+  for (u32 code = 0; code < 256; ++code) {
+    for (const u32 pair : {code, code << 8 | 0x38, 0x7f00 | code}) {
+      EXPECT_EQ(multiply_fp16x2(e4m3x2_by_bits(pair), kTwoTo8Fp16x2), unpack_e4m3x2(pair)) << pair;
+    }
+  }
+}
+
 TEST(Bits, MoveUnchanged) {
   EXPECT_EQ(float_to_bits(-1.0f), 0xbf800000U);
   EXPECT_EQ(bits_to_float(0x3f800000), 1.0f);

@@ -11,6 +11,7 @@
 #include <concepts>
 
 #include "gpu/hw/emulated_pairs.hpp"
+#include "gpu/hw/sm80/emulated_mma.hpp"
 #include "gpu/hw/sm90/emulated_mma.hpp"
 #include "gpu/hw/words.hpp"
 

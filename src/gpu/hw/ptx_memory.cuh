@@ -131,6 +131,7 @@ THRESHER_DEVICE u32 load_global_acquire(const u32* address) {
 
 THRESHER_DEVICE void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 
+#if THRESHER_PTX_ARCH >= 900
 THRESHER_DEVICE void store_matrix_x4(SharedAddress row, u32 m0, u32 m1, u32 m2, u32 m3) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row),
                "r"(m0), "r"(m1), "r"(m2), "r"(m3)
@@ -142,5 +143,36 @@ THRESHER_DEVICE void store_matrix_x4_transposed(SharedAddress row, u32 m0, u32 m
                "r"(m0), "r"(m1), "r"(m2), "r"(m3)
                : "memory");
 }
+#else
+// Before Hopper a lane stores its own pair of each matrix, at the address that the lane of its row
+// names.
+THRESHER_DEVICE void store_matrix_pairs(SharedAddress row, const u32 (&pairs)[4]) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarpThreads;
+  THRESHER_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    u32 of_row;
+    asm volatile("shfl.sync.idx.b32 %0, %1, %2, 0x1f, 0xffffffff;"
+                 : "=r"(of_row)
+                 : "r"(row), "r"(8 * i + lane / 4));
+    asm volatile("st.shared.u32 [%0], %1;" ::"r"(of_row + static_cast<u32>(lane % 4 * 4)),
+                 "r"(pairs[i])
+                 : "memory");
+  }
+}
+
+THRESHER_DEVICE u32 transposed(u32 matrix) {
+  u32 result;
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(matrix));
+  return result;
+}
+
+THRESHER_DEVICE void store_matrix_x4(SharedAddress row, u32 m0, u32 m1, u32 m2, u32 m3) {
+  store_matrix_pairs(row, {m0, m1, m2, m3});
+}
+
+THRESHER_DEVICE void store_matrix_x4_transposed(SharedAddress row, u32 m0, u32 m1, u32 m2, u32 m3) {
+  store_matrix_pairs(row, {transposed(m0), transposed(m1), transposed(m2), transposed(m3)});
+}
+#endif
 
 }  // namespace thresher::gpu::hw

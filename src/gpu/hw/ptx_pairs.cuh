@@ -13,6 +13,9 @@ THRESHER_DEVICE u32 multiply_fp16x2(u32 a, u32 b) {
   return product;
 }
 
+// Before Hopper there is only the fused one, which rounds once too: with a product by 1 or a sum
+// with -0 it gives the same bits.
+#if THRESHER_PTX_ARCH >= 900
 THRESHER_DEVICE u32 multiply_bf16x2(u32 a, u32 b) {
   u32 product;
   asm("mul.rn.bf16x2 %0, %1, %2;" : "=r"(product) : "r"(a), "r"(b));
@@ -24,6 +27,19 @@ THRESHER_DEVICE u32 add_bf16x2(u32 a, u32 b) {
   asm("add.rn.bf16x2 %0, %1, %2;" : "=r"(sum) : "r"(a), "r"(b));
   return sum;
 }
+#else
+THRESHER_DEVICE u32 multiply_bf16x2(u32 a, u32 b) {
+  u32 product;
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(product) : "r"(a), "r"(b), "r"(0x80008000u));
+  return product;
+}
+
+THRESHER_DEVICE u32 add_bf16x2(u32 a, u32 b) {
+  u32 sum;
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(0x3f803f80u), "r"(b));
+  return sum;
+}
+#endif
 
 // cvt takes the upper half first.
 THRESHER_DEVICE u32 pack_fp16x2(float low, float high) {
@@ -39,9 +55,13 @@ THRESHER_DEVICE u32 pack_bf16x2(float low, float high) {
 }
 
 THRESHER_DEVICE u32 unpack_e4m3x2(u32 pair) {
+#if THRESHER_PTX_ARCH < 890
+  return multiply_fp16x2(e4m3x2_by_bits(pair), kTwoTo8Fp16x2);
+#else
   u32 result;
   asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(result) : "h"(static_cast<u16>(pair)));
   return result;
+#endif
 }
 
 THRESHER_DEVICE float fp16_low(u32 pair) {

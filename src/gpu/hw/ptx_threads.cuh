@@ -94,12 +94,17 @@ THRESHER_DEVICE void registers_shrink() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
 }
 
+// Before Hopper kernels of a stream follow one another by themselves.
 THRESHER_DEVICE void wait_for_previous_kernel() {
+#if THRESHER_PTX_ARCH >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
 }
 
 THRESHER_DEVICE void start_next_kernel() {
+#if THRESHER_PTX_ARCH >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
 }
 
 }  // namespace thresher::gpu::hw

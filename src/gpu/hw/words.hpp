@@ -19,6 +19,22 @@ enum class Operand : u8 { kFp16, kBf16 };
 // How the 16-byte chunks of an 8-row group are permuted: the row length in bytes.
 enum class Swizzle : u8 { kNone, k32, k64, k128 };
 
+// The instructions that PTX bodies may use, by the compute capability that has them: by default all
+// of the device that is compiled for. Kernels that shall be the same everywhere ask for fewer.
+#if defined(__CUDACC_RTC__) && !defined(THRESHER_PTX_ARCH)
+#define THRESHER_PTX_ARCH __CUDA_ARCH__
+#endif
+
+// Two E4M3 values (in the low two bytes) times 2^-8, as bits of fp16: what a device without the
+// instruction starts from. NaN stays NaN.
+THRESHER_DEVICE constexpr u32 e4m3x2_by_bits(u32 pair) {
+  const u32 spread = (pair & 0xff) | (pair & 0xff00) << 8;
+  const u32 magnitudes = spread & 0x007f007f;
+  const u32 nans = (magnitudes + 0x00010001) & 0x00800080;
+  return (spread & 0x00800080) << 8 | magnitudes << 7 | nans * 0xf8;
+}
+inline constexpr u32 kTwoTo8Fp16x2 = 0x5c005c00;
+
 #ifndef __CUDACC_RTC__
 // The emulator's: throws, for the bits cannot hold such a number.
 void report_descriptor(SharedAddress address, u32 leading_bytes, u32 stride_bytes);

@@ -12,29 +12,45 @@
 #include "gpu/runtime/memory.hpp"
 #include "gpu/runtime/module.hpp"
 #include "gpu/runtime/stream.hpp"
+#include "gpu/sm80/kernels/ceilings_args.hpp"
 #include "gpu/sm90/kernels/ceilings_args.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::gpu::sm90 {
 namespace {
 
-constexpr const char* kSource = R"(#include "gpu/sm90/kernels/ceilings.cuh"
-using namespace thresher::gpu::sm90;
+// The kernels that only multiply: Hopper's, and that of every other GPU (gpu/sm80/).
+struct MultiplyKernels {
+  std::string_view headers;
+  std::string_view function;
+  u64 operations = 0;  // of a block and pass
+  u32 shared_bytes = 0;
+};
+
+constexpr MultiplyKernels kForWarpgroups{.headers = "#include \"gpu/sm90/kernels/ceilings.cuh\"\n",
+                                         .function = "thresher::gpu::sm90::multiply_ceiling_kernel",
+                                         .operations = kMultiplyOperations,
+                                         .shared_bytes = kMultiplySharedBytes};
+constexpr MultiplyKernels kForWarps{
+    .headers = "#define THRESHER_PTX_ARCH 800\n#include \"gpu/sm80/kernels/ceilings.cuh\"\n",
+    .function = "thresher::gpu::sm80::multiply_ceiling_kernel",
+    .operations = sm80::kMultiplyOperations};
+
+constexpr std::string_view kSource = R"({}using namespace thresher::gpu::sm90;
 extern "C" __global__ void __launch_bounds__(kReadThreads, 4)
-read(const __grid_constant__ ReadCeilingArgs args) {
+read(const __grid_constant__ ReadCeilingArgs args) {{
   read_ceiling_kernel(args);
-}
+}}
 extern "C" __global__ void __launch_bounds__(kMultiplyThreads, 1)
-multiply_fp16(const __grid_constant__ MultiplyCeilingArgs args) {
-  multiply_ceiling_kernel<thresher::gpu::hw::Operand::kFp16>(args);
-}
+multiply_fp16(const __grid_constant__ MultiplyCeilingArgs args) {{
+  {}<thresher::gpu::hw::Operand::kFp16>(args);
+}}
 extern "C" __global__ void __launch_bounds__(kMultiplyThreads, 1)
-multiply_bf16(const __grid_constant__ MultiplyCeilingArgs args) {
-  multiply_ceiling_kernel<thresher::gpu::hw::Operand::kBf16>(args);
-}
+multiply_bf16(const __grid_constant__ MultiplyCeilingArgs args) {{
+  {}<thresher::gpu::hw::Operand::kBf16>(args);
+}}
 )";
 
-constexpr int kHopperMajor = 9;
 constexpr int kTrialCount = 12;
 // So many that what an earlier launch left in the cache is little beside what is read.
 constexpr std::size_t kL2Multiple = 32;
@@ -136,53 +152,60 @@ void check_sums(const std::vector<float>& sums) {
       "numbers: the GPU is faulty, or the kernel was miscompiled");
 }
 
-double measure_gop_per_s(const Lane& lane, Kernel kernel, double seconds) {
+double measure_gop_per_s(const Lane& lane, Kernel kernel, const MultiplyKernels& kernels,
+                         double seconds) {
   const unsigned block_count = lane.block_count(1);
   std::vector<float> sums(std::size_t{block_count} * kMultiplyThreads);
   const DeviceBuffer buffer(lane.device, bytes_of(sums).size());
   buffer.fill(std::byte{0});
-  kernel.allow_shared_bytes(kMultiplySharedBytes);
+  if (kernels.shared_bytes > 0) kernel.allow_shared_bytes(kernels.shared_bytes);
   const MultiplyCeilingArgs args{.pass_count = kPassCount, .sums = buffer.pointer<float>()};
   const double us = settled_us(lane, seconds, [&] {
     kernel.launch(
         lane.stream,
-        {.grid = {block_count}, .block = {kMultiplyThreads}, .shared_bytes = kMultiplySharedBytes},
+        {.grid = {block_count}, .block = {kMultiplyThreads}, .shared_bytes = kernels.shared_bytes},
         args);
   });
   buffer.copy_out(bytes_of(sums));
   check_sums(sums);
-  return static_cast<double>(kMultiplyOperations) * kPassCount * block_count / us / 1e3;
+  return static_cast<double>(kernels.operations) * kPassCount * block_count / us / 1e3;
+}
+
+const MultiplyKernels& kernels_for(std::string_view architecture) {
+  return architecture == "sm_90a" ? kForWarpgroups : kForWarps;
 }
 
 }  // namespace
 
 CompileRequest ceilings_request(const std::string& architecture) {
+  const MultiplyKernels& kernels = kernels_for(architecture);
+  const std::string source =
+      fmt::format(kSource, kernels.headers, kernels.function, kernels.function);
   return {.name = "ceilings.cu",
-          .source = kSource,
-          .headers = headers_of(kSource, kKernelSources),
+          .source = source,
+          .headers = headers_of(source, kKernelSources),
           .architecture = architecture};
 }
 
 GpuCeilings measure_ceilings(const Device& device, const Compiler& compiler,
                              const CubinCache& cache, double seconds) {
   THRESHER_ASSERT(seconds > 0);
-  const DeviceProperties& properties = device.properties();
-  if (properties.compute_major != kHopperMajor) {
-    throw Error(fmt::format("{} ({}): ceilings are measured on Hopper GPUs (sm_90a) only",
-                            properties.name, properties.architecture()));
-  }
-  const Compilation compilation = cache.get(compiler, ceilings_request(properties.architecture()),
+  const std::string architecture = device.properties().architecture();
+  const MultiplyKernels& kernels = kernels_for(architecture);
+  const Compilation compilation = cache.get(compiler, ceilings_request(architecture),
                                             driver_version(device.context()->driver()));
   const Module module(device, compilation.cubin, "ceilings");
   const Lane lane(device);
+  const auto gop_per_s = [&](const char* name) {
+    return measure_gop_per_s(lane, module.kernel(name), kernels, seconds / 3);
+  };
   return {.read_gb_per_s = measure_read_gb_per_s(lane, module.kernel("read"), seconds / 3),
-          .fp16_gop_per_s = measure_gop_per_s(lane, module.kernel("multiply_fp16"), seconds / 3),
-          .bf16_gop_per_s = measure_gop_per_s(lane, module.kernel("multiply_bf16"), seconds / 3)};
+          .fp16_gop_per_s = gop_per_s("multiply_fp16"),
+          .bf16_gop_per_s = gop_per_s("multiply_bf16")};
 }
 
 MachineRates machine_rates(const GpuCeilings& ceilings) {
-  // Hopper has no FP4 tensor cores: NVFP4 operands are multiplied as fp16, which holds them
-  // exactly.
+  // NVFP4 operands are multiplied as fp16, which holds them exactly, on every GPU.
   return {.read_gb_per_s = ceilings.read_gb_per_s,
           .nvfp4_gop_per_s = ceilings.fp16_gop_per_s,
           .fp16_gop_per_s = ceilings.fp16_gop_per_s,

@@ -17,7 +17,7 @@ struct GpuCeilings {
 
 // Takes about `seconds`, and device memory of 32 times the L2. The rates are those of clocks that
 // have settled under load: 0.3 seconds are enough, a GPU that was idle may want more. Throws Error
-// if the device is no Hopper GPU, whose instructions these are, or if a kernel's sums are wrong.
+// if a kernel's sums are wrong.
 GpuCeilings measure_ceilings(const Device& device, const Compiler& compiler,
                              const CubinCache& cache, double seconds);
 

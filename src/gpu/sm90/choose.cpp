@@ -64,20 +64,21 @@ std::vector<Variant> choices() {
   return all;
 }
 
-Variant choose(const Problem& problem, std::int64_t token_limit, const SmLimits& limits) {
-  const std::vector<Group> groups = with_tokens(problem, token_limit);
-  const PlanRequest request{problem, token_limit, limits};
+GemmKnobs soonest(const std::vector<GemmKnobs>& shapes, const GemmKnobs& otherwise,
+                  const PlanRequest& request, const ChoiceRule& rule) {
+  const std::vector<Group> groups = with_tokens(request.problem, request.token_limit);
   const auto span_ns = [&](const GemmKnobs& knobs) {
-    const Product product = products_of(knobs, problem.op).front();
-    return Tiling(groups, knobs.kind, config_of(knobs, problem, product), limits).span_ns();
+    const Product product = products_of(knobs, request.problem.op).front();
+    return Tiling(groups, knobs.kind, config_of(knobs, request.problem, product), request.limits,
+                  rule.times)
+        .span_ns();
   };
-  // What does not fit (floats take more room to be staged) or cannot be counted is passed over; the
-  // default is what is left if everything is.
-  Variant best;
+  // What does not fit (floats take more room to be staged) or cannot be counted is passed over.
+  GemmKnobs best = otherwise;
   double best_ns = -1;
-  for (GemmKnobs knobs : shapes()) {
+  for (GemmKnobs knobs : shapes) {
     double ns = span_ns(knobs);
-    if (may_have_parts(knobs)) {
+    if (rule.may_have_parts(knobs)) {
       GemmKnobs balanced = knobs;
       balanced.schedule = Schedule::kBalanced;
       const double balanced_ns = span_ns(balanced);
@@ -87,11 +88,16 @@ Variant choose(const Problem& problem, std::int64_t token_limit, const SmLimits&
       }
     }
     if (best_ns >= 0 && ns >= best_ns) continue;
-    if (!why_not(knobs, request).empty()) continue;
-    best.knobs = knobs;
+    if (!rule.why_not(knobs, request).empty()) continue;
+    best = knobs;
     best_ns = ns;
   }
   return best;
+}
+
+Variant choose(const Problem& problem, std::int64_t token_limit, const SmLimits& limits) {
+  const ChoiceRule rule{hopper_times(), may_have_parts, why_not};
+  return {.knobs = soonest(shapes(), {}, {problem, token_limit, limits}, rule)};
 }
 
 }  // namespace thresher::gpu::sm90

@@ -21,13 +21,13 @@ std::string config_text(const GemmConfig& config) {
       ".consumer_warpgroups = {}, .stages = {}, .fragment_steps = {}, "
       ".specialised = {}, "
       ".store = {}, .schedule = {}, .split_k = {}, .blocks_per_sm = {}, "
-      ".arrive = {}, .prologue = {}, .activations = {}}}",
+      ".arrive = {}, .prologue = {}, .activations = {}, .mma = {}}}",
       enumerator("Product", config.product), enumerator("OutputType", config.output), config.tokens,
       enumerator("Widths", config.widths), config.weight_rows, config.consumer_warpgroups,
       config.stages, config.fragment_steps, config.specialised, enumerator("Store", config.store),
       enumerator("Schedule", config.schedule), config.split_k, config.blocks_per_sm,
       enumerator("Arrive", config.arrive), enumerator("Prologue", config.prologue),
-      enumerator("ActivationType", config.activations));
+      enumerator("ActivationType", config.activations), enumerator("Mma", config.mma));
 }
 
 std::string config_text(const ImageConfig& config) {
@@ -36,7 +36,12 @@ std::string config_text(const ImageConfig& config) {
                      enumerator("Widths", config.cut.widths));
 }
 
+// Kernels for warps use no instruction that Ampere does not have, whatever they are compiled for:
+// what was proved of them on one GPU then holds on all.
+constexpr std::string_view kAsOnAmpere = "#define THRESHER_PTX_ARCH 800\n";
+
 struct Entry {
+  std::string_view before = {};  // the first include
   std::string_view header;
   std::string_view function;
   std::string_view args;
@@ -47,20 +52,20 @@ struct Entry {
 
 std::string source_of(const Entry& entry) {
   return fmt::format(
-      "#include \"gpu/sm90/kernels/{}\"\n"
+      "{}#include \"gpu/{}\"\n"
       "using namespace thresher::gpu::sm90;\n"
       "extern \"C\" __global__ void __launch_bounds__({}, {})\n"
       "{}(const __grid_constant__ {} args) {{\n"
       "  {}<{}>(args);\n"
       "}}\n",
-      entry.header, entry.thread_count, entry.blocks_per_sm, kEntryName, entry.args, entry.function,
-      entry.config);
+      entry.before, entry.header, entry.thread_count, entry.blocks_per_sm, kEntryName, entry.args,
+      entry.function, entry.config);
 }
 
 }  // namespace
 
 std::string entry_source(const ImageLaunch& launch) {
-  return source_of({.header = "activation_images.cuh",
+  return source_of({.header = "sm90/kernels/activation_images.cuh",
                     .function = "image_kernel",
                     .args = "ImageArgs",
                     .config = config_text(launch.config),
@@ -69,8 +74,17 @@ std::string entry_source(const ImageLaunch& launch) {
 }
 
 std::string entry_source(const GemmLaunch& launch) {
+  if (launch.config.mma == Mma::kWarp) {
+    return source_of({.before = kAsOnAmpere,
+                      .header = "sm80/kernels/gemm.cuh",
+                      .function = "thresher::gpu::sm80::gemm_kernel",
+                      .args = "GemmArgs",
+                      .config = config_text(launch.config),
+                      .thread_count = launch.thread_count,
+                      .blocks_per_sm = launch.config.blocks_per_sm});
+  }
   const bool plain = launch.kind == GemmKind::kPlain;
-  return source_of({.header = plain ? "plain_gemm.cuh" : "gemm.cuh",
+  return source_of({.header = plain ? "sm90/kernels/plain_gemm.cuh" : "sm90/kernels/gemm.cuh",
                     .function = plain ? "plain_gemm_kernel" : "gemm_kernel",
                     .args = "GemmArgs",
                     .config = config_text(launch.config),
@@ -80,7 +94,7 @@ std::string entry_source(const GemmLaunch& launch) {
 
 std::string entry_source(const LayerConfig& config) {
   return source_of(
-      {.header = "layer.cuh",
+      {.header = "sm90/kernels/layer.cuh",
        .function = "layer_kernel",
        .args = "LayerArgs",
        .config = fmt::format("LayerConfig{{.step = {}, .activations = {}, .type = {}}}",

@@ -112,8 +112,10 @@ WorkspaceLayout arrange_workspace(const GemmKnobs& knobs, const PlanRequest& req
   const Extents extents(request, token_cut(knobs));
   Arranger arranger;
   WorkspaceLayout workspace;
-  workspace.images = arranger.take(
-      static_cast<std::size_t>(extents.columns * extents.k_tiles_max * kImageRowBytes));
+  if (knobs.prologue != Prologue::kNone) {
+    workspace.images = arranger.take(
+        static_cast<std::size_t>(extents.columns * extents.k_tiles_max * kImageRowBytes));
+  }
   if (is_pass(product)) {
     const auto tokens = static_cast<std::size_t>(request.token_limit);
     workspace.gate_stride_elements = static_cast<std::size_t>(divide_up(extents.n_max, 4) * 4);
@@ -131,7 +133,7 @@ WorkspaceLayout arrange_workspace(const GemmKnobs& knobs, const PlanRequest& req
 }  // namespace
 
 GemmPlan make_plan(const GemmKnobs& knobs, const PlanRequest& request) {
-  THRESHER_ASSERT(why_not(knobs, request).empty());
+  THRESHER_ASSERT(knobs.mma == Mma::kWarp || why_not(knobs, request).empty());
   GemmPlan plan{.images = {},
                 .launches = gemm_launches(knobs, request),
                 .workspace = {},

@@ -28,6 +28,7 @@ enum class Launches : std::uint8_t { kGrouped, kPerGroup, kStreams };
 enum class Dual : std::uint8_t { kFused, kTwoPass };
 
 struct GemmKnobs {
+  Mma mma = Mma::kWarpgroup;  // no knob: a variant's head says it
   GemmKind kind = GemmKind::kPipelined;
   int tokens = 128;
   Widths widths = Widths::kByGroup;
@@ -47,6 +48,18 @@ struct GemmKnobs {
 
   bool operator==(const GemmKnobs&) const = default;
 };
+
+// Where a variant's knobs start from. For warps: the setting of those that have only one there
+// (gpu/sm80/gemm_support.hpp), and tiles that fit the least shared memory among their GPUs.
+constexpr GemmKnobs default_knobs(Mma mma) {
+  if (mma == Mma::kWarpgroup) return {};
+  return {.mma = mma,
+          .tokens = 64,
+          .consumer_warpgroups = 1,
+          .fragment_steps = 2,
+          .specialised = false,
+          .prologue = Prologue::kNone};
+}
 
 // What to plan for: `problem.groups` with their n and k, and so many tokens in all groups together.
 struct PlanRequest {
@@ -98,7 +111,7 @@ struct GemmPlan {
   std::uint32_t token_limit = 0;
 };
 
-// Why the knobs cannot run the problem; empty: they can.
+// Why the knobs of a Hopper kernel cannot run the problem; empty: they can.
 std::string why_not(const GemmKnobs& knobs, const PlanRequest& request);
 
 // The knobs must be able to run the problem.

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 
-#include "gpu/sm90/gemm_plan.hpp"
+#include "gpu/sm90/gemm_support.hpp"
 #include "gpu/sm90/plan_extents.hpp"
 
 namespace thresher::gpu::sm90 {
-namespace {
 
 std::string why_not_one_of(const char* name, int value, std::initializer_list<int> allowed) {
   if (std::find(allowed.begin(), allowed.end(), value) != allowed.end()) return {};
@@ -20,13 +19,59 @@ std::string why_not_between(const char* name, int value, int min, int max) {
   return fmt::format("{} = {} is not between {} and {}", name, value, min, max);
 }
 
-// The first reason that is not empty.
 std::string first_of(std::initializer_list<std::string> reasons) {
   for (const std::string& reason : reasons) {
     if (!reason.empty()) return reason;
   }
   return {};
 }
+
+std::string why_not_rows(const GemmConfig& config) {
+  if (strips_per_warpgroup(config) > 0) return {};
+  return fmt::format(
+      "a pass over dual weights multiplies half of their rows: rows = {} are too few for "
+      "warpgroups = {}",
+      config.weight_rows, config.consumer_warpgroups);
+}
+
+std::string why_not_shared(GemmKind kind, const GemmConfig& config, const SmLimits& limits) {
+  constexpr std::int64_t kReservedPerBlock = 1024;  // by the system
+  const std::int64_t bytes = shared_bytes_of(kind, config);
+  if (bytes > limits.shared_bytes_per_block) {
+    return fmt::format("a block would need {} bytes of shared memory and may have {}", bytes,
+                       limits.shared_bytes_per_block);
+  }
+  const std::int64_t all = (bytes + kReservedPerBlock) * config.blocks_per_sm;
+  if (all <= limits.shared_bytes_per_sm) return {};
+  return fmt::format("{} blocks would need {} bytes of shared memory and an SM has {}",
+                     config.blocks_per_sm, all, limits.shared_bytes_per_sm);
+}
+
+std::string why_not_schedule(const GemmConfig& config) {
+  if (config.schedule == Schedule::kTiles || config.split_k == 1) return {};
+  return fmt::format("a balanced schedule cuts k by itself: split_k = {} must be 1",
+                     config.split_k);
+}
+
+std::string why_not_size(const GemmConfig& config, const PlanRequest& request) {
+  const Extents extents(request, token_cut(config));
+  if (request.token_limit < 0 || request.token_limit >= kCountMax) {
+    return fmt::format("{} tokens are not between 0 and 2^31", request.token_limit);
+  }
+  if (extents.tiles(config) >= kCountMax) {
+    return fmt::format("up to {} tiles are more than 2^31", extents.tiles(config));
+  }
+  if (config.schedule == Schedule::kBalanced && extents.cost(config) >= kCountMax) {
+    return fmt::format("up to {} pieces of work are more than 2^31: take schedule = tiles",
+                       extents.cost(config));
+  }
+  if (extents.image_tasks() >= kCountMax) {
+    return fmt::format("up to {} pieces of activations are more than 2^31", extents.image_tasks());
+  }
+  return {};
+}
+
+namespace {
 
 std::string why_not_prologue(const GemmKnobs& knobs, Op op) {
   if (knobs.prologue == Prologue::kKernel) return {};
@@ -48,6 +93,9 @@ std::string why_not_values(const GemmKnobs& knobs) {
     return reason;
   }
   if (knobs.kind == GemmKind::kPlain) return {};  // has one setting of the others
+  if (knobs.prologue == Prologue::kNone) {
+    return "Hopper's kernels multiply images of the activations: take prologue = kernel or inside";
+  }
   return first_of({why_not_one_of("rows", knobs.weight_rows, {128, 256}),
                    why_not_one_of("warpgroups", knobs.consumer_warpgroups, {1, 2, 4}),
                    why_not_between("stages", knobs.stages, 2, 32),
@@ -87,53 +135,11 @@ std::string why_not_registers(const GemmConfig& config) {
       sums, fragments, others, available);
 }
 
-std::string why_not_shared(GemmKind kind, const GemmConfig& config, const SmLimits& limits) {
-  constexpr std::int64_t kReservedPerBlock = 1024;  // by the system
-  const std::int64_t bytes = shared_bytes_of(kind, config);
-  if (bytes > limits.shared_bytes_per_block) {
-    return fmt::format("a block would need {} bytes of shared memory and may have {}", bytes,
-                       limits.shared_bytes_per_block);
-  }
-  const std::int64_t all = (bytes + kReservedPerBlock) * config.blocks_per_sm;
-  if (all <= limits.shared_bytes_per_sm) return {};
-  return fmt::format("{} blocks would need {} bytes of shared memory and an SM has {}",
-                     config.blocks_per_sm, all, limits.shared_bytes_per_sm);
-}
-
-std::string why_not_schedule(const GemmConfig& config) {
-  if (config.schedule == Schedule::kTiles || config.split_k == 1) return {};
-  return fmt::format("a balanced schedule cuts k by itself: split_k = {} must be 1",
-                     config.split_k);
-}
-
 std::string why_not_config(GemmKind kind, const GemmConfig& config, const SmLimits& limits) {
-  if (strips_per_warpgroup(config) == 0) {
-    return fmt::format(
-        "a pass over dual weights multiplies half of their rows: rows = {} are too few for "
-        "warpgroups = {}",
-        config.weight_rows, config.consumer_warpgroups);
-  }
+  if (std::string reason = why_not_rows(config); !reason.empty()) return reason;
   std::string reason = first_of({why_not_schedule(config), why_not_shared(kind, config, limits)});
   if (reason.empty() && kind == GemmKind::kPipelined) reason = why_not_registers(config);
   return reason;
-}
-
-std::string why_not_size(const GemmConfig& config, const PlanRequest& request) {
-  const Extents extents(request, token_cut(config));
-  if (request.token_limit < 0 || request.token_limit >= kCountMax) {
-    return fmt::format("{} tokens are not between 0 and 2^31", request.token_limit);
-  }
-  if (extents.tiles(config) >= kCountMax) {
-    return fmt::format("up to {} tiles are more than 2^31", extents.tiles(config));
-  }
-  if (config.schedule == Schedule::kBalanced && extents.cost(config) >= kCountMax) {
-    return fmt::format("up to {} pieces of work are more than 2^31: take schedule = tiles",
-                       extents.cost(config));
-  }
-  if (extents.image_tasks() >= kCountMax) {
-    return fmt::format("up to {} pieces of activations are more than 2^31", extents.image_tasks());
-  }
-  return {};
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 namespace thresher::gpu::sm90 {
 namespace {
 
+constexpr int kDependentLaunchMin = 90;  // before that, kernels cannot wait for one another
+
 Kernel compile_step(const Gpu& gpu, const LayerConfig& config) {
   const std::string source = entry_source(config);
   const Compilation compilation =
@@ -53,7 +55,7 @@ class GpuSteps : public backend::LayerSteps {
         {.grid = {static_cast<unsigned>(launch.block_count)},
          .block = {static_cast<unsigned>(launch.thread_count)},
          .shared_bytes = launch.shared_bytes,
-         .dependent = true},
+         .dependent = limits_.compute_capability >= kDependentLaunchMin},
         launch.args);
   }
 

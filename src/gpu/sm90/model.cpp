@@ -11,16 +11,9 @@ namespace {
 
 using Groups = std::span<const Group>;
 
-// What the numbers below were fitted at; another device is as much faster or slower as its rate.
-constexpr double kFittedGopPerS = 824546;
-
-// Nanoseconds, beside those of kernels/tile_time.hpp.
+// Beside those of kernels/tile_time.hpp. The numbers were fitted to an H200.
 constexpr double kL2BytesPerNs = 6800;  // that all SMs together get
-constexpr double kFinish = 1500;        // per tile of 256 rows
-constexpr double kParts = 5000;         // per block and part, for the widest tiles of 256 rows
-constexpr double kPartsLeast = 3000;
-// The baseline waits for every k tile to arrive before it multiplies.
-constexpr double kPlainWait = 800;
+
 // Beyond so many tiles per block the fullest is as good as the mean.
 constexpr std::int64_t kTilesCounted = 64;
 
@@ -28,13 +21,13 @@ constexpr std::int64_t kTilesCounted = 64;
 constexpr double kLaunchUs = 2;
 constexpr double kGraphLaunchUs = 1;  // the device finds the next one by itself
 
-// `rows` of the `loaded_rows` are decoded and multiplied: half of them in a pass over dual weights.
-// 64 rows, which only such a pass of a single warpgroup has, are charged like 128: no times were
-// fitted for them, and the engine chooses among no passes.
-double k_tile_ns(int rows, int loaded_rows, int width, std::int64_t busy_blocks) {
-  const double compute =
-      rows == 256 ? kDecodeNs + kEightColumnsNs / 8 * width : std::max(230.0, 165 + 1.5 * width);
-  const int tile_count = loaded_rows / kTileRows;
+// Rows of a pass over dual weights are loaded all and decoded by halves. 64 rows, which only such a
+// pass of a single warpgroup has, are charged like 128: no times were fitted for them, and the
+// engine chooses among no passes.
+double hopper_k_tile_ns(const GemmConfig& config, int width, std::int64_t busy_blocks) {
+  const double compute = multiplied_rows(config) == 256 ? kDecodeNs + kEightColumnsNs / 8 * width
+                                                        : std::max(230.0, 165 + 1.5 * width);
+  const int tile_count = config.weight_rows / kTileRows;
   const double bytes = image_bytes(width) + tile_count * kTileBytes;
   return std::max(compute, bytes * static_cast<double>(busy_blocks) / kL2BytesPerNs);
 }
@@ -70,13 +63,15 @@ double launch_bytes(const GemmLaunch& launch, Groups groups) {
   return bytes;
 }
 
-// The prologue reads the activations and writes them as images of whole tiles.
+// The prologue reads the activations and writes them as images of whole tiles; without one the
+// GEMM reads them.
 double prologue_bytes(const Problem& problem, const GemmKnobs& knobs) {
   const double bytes_per_value =
       problem.activations == Activations::kNvfp4 ? kNvfp4BytesPerElement : 2;
   double bytes = 0;
   for (const Group& group : problem.groups) {
     bytes += bytes_per_value * static_cast<double>(group.m * group.k);
+    if (knobs.prologue == Prologue::kNone) continue;
     const TokenTiles tiles = cut_tokens(token_cut(knobs), static_cast<u32>(group.m));
     bytes += static_cast<double>(tiles.column_count()) *
              static_cast<double>(divide_up(group.k, kTileK)) * kImageRowBytes;
@@ -92,7 +87,7 @@ struct Phase {
 };
 
 std::vector<Phase> phases_of(const GemmPlan& plan, const Problem& problem, Launches launches,
-                             const SmLimits& limits) {
+                             const SmLimits& limits, const TileTimes& times) {
   std::vector<Phase> phases;
   for (const GemmLaunch& launch : plan.launches) {
     const Groups groups = Groups(problem.groups).subspan(launch.first_group, launch.group_count);
@@ -103,7 +98,7 @@ std::vector<Phase> phases_of(const GemmPlan& plan, const Problem& problem, Launc
                        ? *beside
                        : phases.emplace_back(Phase{.product = launch.config.product});
     const std::vector<double> blocks =
-        Tiling(groups, launch.kind, launch.config, limits).block_ns();
+        Tiling(groups, launch.kind, launch.config, limits, times).block_ns();
     phase.block_ns.insert(phase.block_ns.end(), blocks.begin(), blocks.end());
     phase.bytes += launch_bytes(launch, groups);
   }
@@ -117,16 +112,28 @@ double output_bytes(const Problem& problem) {
 }
 
 // Where the device's own rate is known.
-double slower_than_fitted(const MachineRates& rates) {
-  return rates.nvfp4_gop_per_s > 0 ? kFittedGopPerS / rates.nvfp4_gop_per_s : 1;
+double slower_than(double gop_per_s, const MachineRates& rates) {
+  return rates.nvfp4_gop_per_s > 0 ? gop_per_s / rates.nvfp4_gop_per_s : 1;
 }
 
 }  // namespace
 
-Tiling::Tiling(Groups groups, GemmKind kind, const GemmConfig& config, const SmLimits& limits)
-    : kind_(kind),
+const TileTimes& hopper_times() {
+  static const TileTimes times{.k_tile = hopper_k_tile_ns,
+                               .finish = 1500,
+                               .parts = 5000,
+                               .parts_least = 3000,
+                               .plain_wait = 800,
+                               .at_gop_per_s = 824546};
+  return times;
+}
+
+Tiling::Tiling(Groups groups, GemmKind kind, const GemmConfig& config, const SmLimits& limits,
+               const TileTimes& times)
+    : times_(times),
+      kind_(kind),
       config_(config),
-      rows_(strips_per_warpgroup(config) * kSubTileRows * config.consumer_warpgroups),
+      rows_(multiplied_rows(config)),
       sms_(limits.sm_count) {
   for (const Group& group : groups) {
     const TokenTiles tiles = cut_tokens(token_cut(config), static_cast<u32>(group.m));
@@ -138,10 +145,9 @@ Tiling::Tiling(Groups groups, GemmKind kind, const GemmConfig& config, const SmL
 
 double Tiling::tile_ns(std::int64_t k_tiles, int width) const {
   const std::int64_t busy_blocks = std::min(piece_count(), sms_);
-  const double wait = kind_ == GemmKind::kPlain ? kPlainWait : 0;
-  return static_cast<double>(k_tiles) *
-             (k_tile_ns(rows_, config_.weight_rows, width, busy_blocks) + wait) +
-         kFinish * rows_ / 256;
+  const double wait = kind_ == GemmKind::kPlain ? times_.plain_wait : 0;
+  return static_cast<double>(k_tiles) * (times_.k_tile(config_, width, busy_blocks) + wait) +
+         times_.finish * rows_ / 256;
 }
 
 // As kernels/tile_walk.cuh deals tiles, or parts of them, out to blocks.
@@ -179,7 +185,7 @@ double Tiling::mean_ns() const {
 double Tiling::parts_ns() const {
   const double share = rows_ * config_.tokens / (256.0 * 128.0);
   const double parts = 1 + static_cast<double>(sms_) / static_cast<double>(tile_count_);
-  return std::max(kParts * share, kPartsLeast) * parts;
+  return std::max(times_.parts * share, times_.parts_least) * parts;
 }
 
 std::vector<double> Tiling::block_ns() const {
@@ -194,12 +200,13 @@ std::vector<double> Tiling::block_ns() const {
 
 double Tiling::span_ns() const { return makespan(block_ns(), static_cast<int>(sms_)); }
 
-ModelledRun modelled_run(const Problem& problem, const Variant& variant, const Machine& machine) {
+ModelledRun modelled_run(const Problem& problem, const Variant& variant, const Machine& machine,
+                         const TileTimes& times) {
   const GemmKnobs& knobs = variant.knobs;
   const GemmPlan plan = make_plan(knobs, {problem, token_count(problem), machine.limits});
   const int sm_count = machine.limits.sm_count;
   const double us_per_byte = 1e-3 / machine.rates.read_gb_per_s;
-  const double us_per_ns = 1e-3 * slower_than_fitted(machine.rates);
+  const double us_per_ns = 1e-3 * slower_than(times.at_gop_per_s, machine.rates);
 
   ModelledRun run{.bytes = prologue_bytes(problem, knobs),
                   .store_bytes = output_bytes(problem),
@@ -208,7 +215,7 @@ ModelledRun modelled_run(const Problem& problem, const Variant& variant, const M
   run.us = run.bytes * us_per_byte + run.launch_us;
   double cost_us = 0;
   double span_us = 0;
-  for (const Phase& phase : phases_of(plan, problem, knobs.launches, machine.limits)) {
+  for (const Phase& phase : phases_of(plan, problem, knobs.launches, machine.limits, times)) {
     const double compute_us = us_per_ns * makespan(phase.block_ns, sm_count);
     // A launch loads while it multiplies.
     run.us += std::max(compute_us, phase.bytes * us_per_byte);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model of time of Hopper's kernels: tiles with their padding and decoding, waves of them over
+// The model of time of the kernels: tiles with their padding and decoding, waves of them over
 // the SMs, the bytes of the prologue and of the passes, launches. Stages and roles are outside it.
 // The engine chooses by it, and the sharks forecast with it. No clock.
 #pragma once
@@ -13,16 +13,35 @@
 
 namespace thresher::gpu::sm90 {
 
+// What tiles of an architecture take of an SM, in nanoseconds.
+struct TileTimes {
+  // A k tile of such a width. `busy_blocks` share the L2.
+  double (*k_tile)(const GemmConfig& config, int width, std::int64_t busy_blocks) = nullptr;
+  double finish = 0;  // per tile of 256 rows
+  double parts = 0;   // per block and part, for the widest tiles of 256 rows
+  double parts_least = 0;
+  double plain_wait = 0;  // of the baseline, which waits for every k tile to arrive
+  // Where the numbers hold; another device is as much faster or slower as its rate.
+  double at_gop_per_s = 0;
+};
+
+const TileTimes& hopper_times();
+
+// Rows of weights that a tile multiplies: half of those it loads in a pass over dual weights.
+inline int multiplied_rows(const GemmConfig& config) {
+  return strips_per_warpgroup(config) * kSubTileRows * config.consumer_warpgroups;
+}
+
 // The groups of a launch in tiles of one shape, and what these take of an SM's time.
 //
 // What a k tile takes depends on its rows and width: decoding the weights, whatever the width, and
 // multiplying; with few rows, fetching images from the L2. Whole tiles are dealt out in turn, and
 // the fullest block decides; equal stretches of all work are fuller, but parts of tiles have to be
-// added up. The numbers were fitted to an H200.
+// added up.
 class Tiling {
  public:
   Tiling(std::span<const Group> groups, GemmKind kind, const GemmConfig& config,
-         const SmLimits& limits);
+         const SmLimits& limits, const TileTimes& times = hopper_times());
 
   // Nanoseconds of each block's work.
   std::vector<double> block_ns() const;
@@ -44,6 +63,7 @@ class Tiling {
   double parts_ns() const;
   std::int64_t piece_count() const { return tile_count_ * config_.split_k; }
 
+  const TileTimes& times_;
   GemmKind kind_;
   GemmConfig config_;
   int rows_;  // of weights that a tile multiplies
@@ -53,6 +73,7 @@ class Tiling {
 };
 
 // `variant` must support `problem` on `machine`.
-ModelledRun modelled_run(const Problem& problem, const Variant& variant, const Machine& machine);
+ModelledRun modelled_run(const Problem& problem, const Variant& variant, const Machine& machine,
+                         const TileTimes& times = hopper_times());
 
 }  // namespace thresher::gpu::sm90

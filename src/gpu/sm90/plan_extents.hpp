@@ -35,7 +35,8 @@ constexpr GemmConfig config_of(const GemmKnobs& knobs, Product product, Activati
                           .blocks_per_sm = knobs.blocks_per_sm,
                           .arrive = knobs.arrive,
                           .prologue = knobs.prologue,
-                          .activations = activations};
+                          .activations = activations,
+                          .mma = knobs.mma};
   return knobs.kind == GemmKind::kPlain ? plain_config(config) : config;
 }
 // How the knobs cut tokens, which images and all launches share.

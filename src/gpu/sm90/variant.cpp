@@ -14,7 +14,7 @@ constexpr std::string_view kScheduleWords[] = {"tiles", "balanced"};
 constexpr std::string_view kLaunchesWords[] = {"grouped", "per_group", "streams"};
 constexpr std::string_view kDualWords[] = {"fused", "two_pass"};
 constexpr std::string_view kArriveWords[] = {"warp", "thread"};
-constexpr std::string_view kPrologueWords[] = {"kernel", "inside"};
+constexpr std::string_view kPrologueWords[] = {"kernel", "inside", "none"};
 constexpr std::string_view kRolesWords[] = {"same", "split"};
 constexpr std::string_view kSwitchWords[] = {"off", "on"};
 
@@ -94,9 +94,9 @@ const Knob<Variant> kKnobs[] = {
         "who tells the loader that a stage is free: one thread per warp, or every "
         "thread for itself"),
     word_knob<&GemmKnobs::prologue, kPrologueWords>(
-        "prologue", "kernel or inside",
+        "prologue", "kernel, inside or none",
         "who brings the activations into the kernel's layout: a kernel of its own, or "
-        "the GEMM's blocks before they multiply",
+        "the GEMM's blocks before they multiply; none: they are read as they are",
         "kernel inside"),
     word_knob<&GemmKnobs::launches, kLaunchesWords>(
         "launches", "grouped, per_group or streams",
@@ -114,14 +114,20 @@ const KnobTable<Variant> kTable{kKnobs};
 
 }  // namespace
 
-std::string name(const Variant& variant) { return kTable.name(kVariantHead, variant, {}); }
+std::string_view head_of(Mma mma) { return mma == Mma::kWarp ? "gpu_sm80" : "gpu_sm90"; }
+
+std::string name(const Variant& variant) {
+  const Mma mma = variant.knobs.mma;
+  return kTable.name(head_of(mma), variant, default_variant(mma));
+}
 
 Variant variant_from_name(std::string_view text) {
-  if (text.substr(0, text.find(':')) != kVariantHead) {
-    throw Error(
-        fmt::format("unknown variant '{}'; variants of a GPU begin with {}", text, kVariantHead));
+  for (const Mma mma : {Mma::kWarpgroup, Mma::kWarp}) {
+    if (text.substr(0, text.find(':')) != head_of(mma)) continue;
+    return kTable.read(text, default_variant(mma));
   }
-  return kTable.read(text, {});
+  throw Error(fmt::format("unknown variant '{}'; variants of a GPU begin with {} or {}", text,
+                          head_of(Mma::kWarpgroup), head_of(Mma::kWarp)));
 }
 
 std::map<std::string, std::string> knobs_of(const Variant& variant) {
@@ -132,24 +138,7 @@ Variant with_knob(Variant variant, std::string_view knob_name, std::string_view 
   return kTable.with(variant, knob_name, value);
 }
 
-std::vector<KnobText> knob_texts() { return kTable.texts({}); }
-
-Support supports(const Variant& variant, const Problem& problem, const SmLimits& limits) {
-  std::string why = why_not(
-      variant.knobs, {.problem = problem, .token_limit = token_count(problem), .limits = limits});
-  const bool ok = why.empty();
-  return {.ok = ok, .why_not = std::move(why)};
-}
-
-GemmPlan plan_of(const Variant& variant, const Problem& problem, std::int64_t tokens_max,
-                 const SmLimits& limits) {
-  const PlanRequest request{problem, tokens_max, limits};
-  if (const std::string why = why_not(variant.knobs, request); !why.empty()) {
-    throw Error(
-        fmt::format("variant '{}' cannot run problem '{}': {}", name(variant), problem.name, why));
-  }
-  return make_plan(variant.knobs, request);
-}
+std::vector<KnobText> knob_texts(Mma mma) { return kTable.texts(default_variant(mma)); }
 
 std::vector<Variant> named_variants() {
   std::vector<Variant> variants{Variant{}};

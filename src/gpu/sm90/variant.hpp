@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A variant of the GPU backend: a complete setting of its knobs, and its name: "gpu_sm90" followed
-// by the knobs that differ from the defaults, as in "gpu_sm90:tokens=64,store=staged".
+// A variant of the GPU backend: a complete setting of its knobs, and its name: a head that says
+// what multiplies, "gpu_sm90" or "gpu_sm80", followed by the knobs that differ from the head's
+// defaults, as in "gpu_sm90:tokens=64,store=staged".
 #pragma once
 
 #include <map>
@@ -21,7 +22,9 @@ struct Variant {
   bool operator==(const Variant&) const = default;
 };
 
-inline constexpr std::string_view kVariantHead = "gpu_sm90";
+// "gpu_sm90", "gpu_sm80"
+std::string_view head_of(Mma mma);
+constexpr Variant default_variant(Mma mma) { return {.knobs = default_knobs(mma)}; }
 
 std::string name(const Variant& variant);
 // Throws Error naming the knob, its value and what is allowed.
@@ -32,17 +35,10 @@ std::map<std::string, std::string> knobs_of(const Variant& variant);
 // `variant` with one knob turned. Throws Error naming the knob, its value and what is allowed.
 Variant with_knob(Variant variant, std::string_view knob_name, std::string_view value);
 
-// The knobs for people.
-std::vector<KnobText> knob_texts();
+// The knobs for people, with the defaults of a head.
+std::vector<KnobText> knob_texts(Mma mma);
 
-// Whether `variant` can run `problem` on such a device, and why not.
-Support supports(const Variant& variant, const Problem& problem, const SmLimits& limits);
-
-// Throws Error if so many tokens are too many for the variant.
-GemmPlan plan_of(const Variant& variant, const Problem& problem, std::int64_t tokens_max,
-                 const SmLimits& limits);
-
-// The default and each knob turned away from it, one at a time.
+// Hopper's default and each knob turned away from it, one at a time.
 std::vector<Variant> named_variants();
 
 // Where the seeds began: one stage, no roles, a launch per group, two passes for a dual problem.

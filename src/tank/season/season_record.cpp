@@ -77,13 +77,15 @@ MachineRates rates_from_json(const nlohmann::json& json) {
 }
 
 nlohmann::json limits_to_json(const SmLimits& limits) {
-  return {{"sm_count", limits.sm_count},
+  return {{"compute_capability", limits.compute_capability},
+          {"sm_count", limits.sm_count},
           {"shared_bytes_per_block", limits.shared_bytes_per_block},
           {"shared_bytes_per_sm", limits.shared_bytes_per_sm}};
 }
 
 SmLimits limits_from_json(const nlohmann::json& json) {
-  return {.sm_count = json.at("sm_count"),
+  return {.compute_capability = json.value("compute_capability", SmLimits{}.compute_capability),
+          .sm_count = json.at("sm_count"),
           .shared_bytes_per_block = json.at("shared_bytes_per_block"),
           .shared_bytes_per_sm = json.at("shared_bytes_per_sm")};
 }

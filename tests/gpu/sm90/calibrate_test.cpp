@@ -102,29 +102,27 @@ TEST_F(CalibrateTest, DoesNotBelieveKernelsThatDidNothing) {
             0U);
 }
 
-TEST_F(CalibrateTest, WantsAHopperGpu) {
-  fake.driver.cuDeviceGetAttribute = [](int* value, cuda::DeviceAttribute which,
-                                        cuda::DeviceHandle device) {
-    const cuda::Result result = ask_(value, which, device);
-    if (which == cuda::kComputeCapabilityMajor) *value = 8;
-    return result;
-  };
-  EXPECT_EQ(error_of([&] { measure(); }),
-            "Fake H200 (sm_80): ceilings are measured on Hopper GPUs (sm_90a) only");
+TEST(CeilingsSource, IsThatOfTheArchitecture) {
+  EXPECT_NE(ceilings_request("sm_90a").source.find("sm90::multiply_ceiling"), std::string::npos);
+  for (const char* other : {"sm_80", "sm_89", "sm_100a", "sm_120a"}) {
+    EXPECT_NE(ceilings_request(other).source.find("sm80::multiply_ceiling"), std::string::npos);
+  }
 }
 
 // What the GPU will run, where there is a compiler.
-TEST(CeilingsSource, CompilesForHopper) {
+TEST(CeilingsSource, Compiles) {
   const NvrtcLookup found = find_nvrtc({.folders = pip_library_folders(THRESHER_VENV_DIR)});
   if (!found.nvrtc) GTEST_SKIP() << found.why_not;
   const Compiler compiler(*found.nvrtc);
-  if (!compiler.compiles_for("sm_90a")) GTEST_SKIP() << compiler.version() << " is too old";
-  const Compilation compilation = compiler.compile(ceilings_request("sm_90a"));
-  ASSERT_EQ(compilation.kernels.size(), 3U);
-  for (const KernelResources& kernel : compilation.kernels) {
-    EXPECT_FALSE(kernel.spills()) << to_string(kernel);
+  for (const char* architecture : {"sm_80", "sm_90a"}) {
+    if (!compiler.compiles_for(architecture)) GTEST_SKIP() << compiler.version() << " is too old";
+    const Compilation compilation = compiler.compile(ceilings_request(architecture));
+    ASSERT_EQ(compilation.kernels.size(), 3U);
+    for (const KernelResources& kernel : compilation.kernels) {
+      EXPECT_FALSE(kernel.spills()) << to_string(kernel);
+    }
+    EXPECT_TRUE(compilation.notes.empty()) << compilation.notes.front();
   }
-  EXPECT_TRUE(compilation.notes.empty()) << compilation.notes.front();
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "gemm/suite.hpp"
+#include "gpu/variants_row.hpp"
 
 namespace thresher::gpu::sm90 {
 namespace {

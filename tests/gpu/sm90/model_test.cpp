@@ -8,6 +8,7 @@
 
 #include "gemm/suite.hpp"
 #include "gpu/sm90/choose.hpp"
+#include "gpu/variants_row.hpp"
 
 namespace thresher::gpu::sm90 {
 namespace {

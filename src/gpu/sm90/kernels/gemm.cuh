@@ -22,25 +22,10 @@
 #include "gpu/sm90/kernels/image_shares.cuh"
 #include "gpu/sm90/kernels/split_sums.cuh"
 #include "gpu/sm90/kernels/stage_ring.cuh"
-#include "gpu/sm90/kernels/store_direct.cuh"
-#include "gpu/sm90/kernels/store_dual.cuh"
-#include "gpu/sm90/kernels/store_staged.cuh"
+#include "gpu/sm90/kernels/store_of.cuh"
 #include "gpu/sm90/kernels/tile_walk.cuh"
 
 namespace thresher::gpu::sm90 {
-
-template <GemmConfig kConfig>
-struct StoreOf {
-  using Type = StoreDirect<kConfig>;
-};
-template <GemmConfig kConfig>
-requires(kConfig.store != Store::kDirect && !stages_pairs(kConfig)) struct StoreOf<kConfig> {
-  using Type = StoreStaged<kConfig>;
-};
-template <GemmConfig kConfig>
-requires(stages_pairs(kConfig)) struct StoreOf<kConfig> {
-  using Type = StoreDual<kConfig>;
-};
 
 // A consumer warpgroup: all tiles of the block, from the first stage to the last store.
 template <GemmConfig kConfig, typename AfterRelease>
@@ -84,10 +69,10 @@ class Consumer {
     Sums<kConfig, kWidth> sums;
     const bool is_part = has_parts(kConfig) && tile.part_count > 1;
     multiply_.template run<kWidth>(tile.k_tile_count, sums, after_release_, [&] {
-      if (is_part) SplitSums<kConfig>(args_, ring_).arrive(tile);
+      if (is_part) SplitSums<kConfig>(args_, ring_.base).arrive(tile);
     });
     if (is_part) {
-      if (!SplitSums<kConfig>(args_, ring_).template gather<kWidth>(tile, sums)) return;
+      if (!SplitSums<kConfig>(args_, ring_.base).template gather<kWidth>(tile, sums)) return;
     }
     if constexpr (has_parts(kConfig)) {
       // Or the compiler begins to finish sums while parts are still being added, and spills.

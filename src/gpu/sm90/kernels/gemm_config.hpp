@@ -18,6 +18,10 @@ enum class OutputType : u8 { kFp16, kBf16, kFp32 };
 // kGatePass leaves the gate product as floats in the workspace, kUpPass multiplies into it.
 enum class Product : u8 { kGemm, kDual, kGatePass, kUpPass };
 
+// What multiplies: warpgroups, asynchronously (Hopper), or warps, as every GPU since Ampere can
+// (gpu/sm80/).
+enum class Mma : u8 { kWarpgroup, kWarp };
+
 // How results reach C: element by element from registers, or transposed in shared memory and then
 // row by row. Where the alignment of C allows it, rows go as bulk copies (kStaged) or as 16 bytes
 // per thread (kVectors).
@@ -33,8 +37,8 @@ enum class Schedule : u8 { kTiles, kBalanced };
 enum class Arrive : u8 { kWarp, kThread };
 
 // Who makes the images of the activations: a kernel of its own, or the GEMM's blocks before they
-// multiply (image_shares.cuh).
-enum class Prologue : u8 { kKernel, kInside };
+// multiply (image_shares.cuh); or nobody, because the GEMM reads the activations as they are.
+enum class Prologue : u8 { kKernel, kInside, kNone };
 
 struct GemmConfig {
   Product product = Product::kGemm;
@@ -54,6 +58,7 @@ struct GemmConfig {
   Arrive arrive = Arrive::kThread;
   Prologue prologue = Prologue::kKernel;
   ActivationType activations = ActivationType::kNvfp4;
+  Mma mma = Mma::kWarpgroup;
 
   bool operator==(const GemmConfig&) const = default;
 };
@@ -164,6 +169,19 @@ inline constexpr u32 kBookEntries = 64;
 inline constexpr u32 kBookEntryBytes = 16;
 inline constexpr u32 kBookBytes = (kBookEntries + 1) * kBookEntryBytes;
 
+// Images in shared memory. Warps decode NVFP4 into one while they multiply the other.
+THRESHER_DEVICE constexpr int image_stages(const GemmConfig& config) {
+  const bool decodes = config.mma == Mma::kWarp && config.activations == ActivationType::kNvfp4;
+  return decodes ? 2 : config.stages;
+}
+
+// The queue of tiles (gpu/sm80/kernels/tile_queue.cuh): loads are ahead by as many tiles as there
+// are stages, at most, and one more is being written.
+inline constexpr u32 kQueueEntryBytes = 96;
+THRESHER_DEVICE constexpr u32 queue_entries(const GemmConfig& config) {
+  return config.mma == Mma::kWarp ? static_cast<u32>(config.stages) + 1 : 0;
+}
+
 // Shared memory of a block, as offsets from its base.
 struct SharedLayout {
   u32 images = 0;  // by stage; multiples of 1024, as the swizzle wants it
@@ -174,6 +192,7 @@ struct SharedLayout {
   u32 staging_warpgroup_bytes = 0;
   u32 full = 0;   // by stage: barriers that the loads complete
   u32 empty = 0;  // by stage: barriers that the consumers' warps complete
+  u32 queue = 0;
   u32 book = 0;
   u32 flags = 0;  // by warpgroup: one word to tell all its threads something
   u32 bytes = 0;
@@ -202,7 +221,7 @@ THRESHER_DEVICE constexpr SharedLayout shared_layout(const GemmConfig& config) {
   const u32 warpgroups = static_cast<u32>(config.consumer_warpgroups);
   SharedLayout layout;
   layout.weight_stage_bytes = static_cast<u32>(config.weight_rows / kTileRows * kTileBytes);
-  layout.weights = stages * image_bytes(config.tokens);
+  layout.weights = static_cast<u32>(image_stages(config)) * image_bytes(config.tokens);
   layout.staging = layout.weights + stages * layout.weight_stage_bytes;
   if (config.store != Store::kDirect) {
     // 16 bytes more per row spread the rows over the banks.
@@ -213,8 +232,10 @@ THRESHER_DEVICE constexpr SharedLayout shared_layout(const GemmConfig& config) {
         static_cast<u32>(staging_rows(config)) * layout.staging_row_bytes;
   }
   layout.full = layout.staging + warpgroups * layout.staging_warpgroup_bytes;
-  layout.empty = layout.full + 8 * stages;
-  layout.book = round_up(layout.empty + 8 * stages, 16);
+  const u32 barriers = config.mma == Mma::kWarp ? 0 : stages;
+  layout.empty = layout.full + 8 * barriers;
+  layout.queue = round_up(layout.empty + 8 * barriers, 16);
+  layout.book = layout.queue + queue_entries(config) * kQueueEntryBytes;
   layout.flags = layout.book + kBookBytes;
   layout.bytes = round_up(layout.flags + 4 * warpgroups, 16);
   return layout;

@@ -16,10 +16,10 @@ template <GemmConfig kConfig>
 class SplitSums {
  public:
   // Made anew for every tile (hidden_thread says why).
-  THRESHER_DEVICE SplitSums(const GemmArgs& args, const StageRing<kConfig>& ring)
+  THRESHER_DEVICE SplitSums(const GemmArgs& args, hw::SharedAddress shared)
       : args_(args),
         warpgroup_(hidden_warpgroup<u32>()),
-        flag_(ring.base + StageRing<kConfig>::kLayout.flags + 4 * warpgroup_) {}
+        flag_(shared + shared_layout(kConfig).flags + 4 * warpgroup_) {}
 
   // By a warpgroup together, when its part is all but done: the answer comes while the last MMAs
   // are still under way.

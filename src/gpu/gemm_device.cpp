@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weights in device memory, plans with their compiled kernels, calls bound to tables on the device.
-#include "gpu/sm90/device.hpp"
+#include "gpu/gemm_device.hpp"
 
 #include <fmt/format.h>
 
@@ -18,9 +18,13 @@
 #include "gpu/sm90/plan_extents.hpp"
 #include "gpu/sm90/variant.hpp"
 #include "gpu/sm90/weight_tiles.hpp"
+#include "gpu/variants_row.hpp"
 
-namespace thresher::gpu::sm90 {
+namespace thresher::gpu {
 namespace {
+
+// The kernels of both architectures take the same arguments, weights and plans.
+using namespace sm90;  // NOLINT(google-build-using-namespace)
 
 constexpr std::size_t kPoolStreams = 8;
 // A launch gets as much shared memory without asking.
@@ -136,7 +140,9 @@ std::vector<Step> steps_of(const GpuPlan& plan, const GroupTable& table, u32* co
                            std::uint8_t* workspace) {
   const auto count = [](int value) { return static_cast<unsigned>(value); };
   const auto group_count = static_cast<u32>(plan.problem.groups.size());
-  const bool dependent = plan.knobs.knobs.launches != Launches::kStreams;
+  const GemmKnobs& knobs = plan.knobs.knobs;
+  // Only Hopper's kernels say when the next may start.
+  const bool dependent = knobs.launches != Launches::kStreams && knobs.mma == Mma::kWarpgroup;
   std::vector<Step> steps;
   auto kernel = plan.kernel_of_launch.begin();
   if (const auto& images = plan.gemm.images) {
@@ -270,9 +276,9 @@ class GpuCall : public backend::Call {
   std::optional<Graph> graph_;
 };
 
-class Sm90Device : public GpuDevice {
+class GemmDevice : public GpuDevice {
  public:
-  Sm90Device(const Backend& backend, Gpu open, std::string name)
+  GemmDevice(const Backend& backend, Gpu open, std::string name, KernelsOf kernels)
       : GpuDevice(backend, std::move(open), std::move(name)), recorder_(gpu().device) {
     auto pool = std::make_shared<StreamPool>();
     for (std::size_t i = 0; i < kPoolStreams; ++i) pool->emplace_back(gpu().device);
@@ -280,6 +286,9 @@ class Sm90Device : public GpuDevice {
     const DeviceProperties& device = gpu().device.properties();
     machine_.thread_count = 0;
     machine_.limits = {
+        .compute_capability = kernels == KernelsOf::kAmpere
+                                  ? kComputeCapabilityMin
+                                  : device.compute_major * 10 + device.compute_minor,
         .sm_count = device.sm_count,
         .shared_bytes_per_block = static_cast<std::int64_t>(device.shared_bytes_per_block_max),
         .shared_bytes_per_sm = static_cast<std::int64_t>(device.shared_bytes_per_sm)};
@@ -325,6 +334,10 @@ class Sm90Device : public GpuDevice {
     return why_not_operand(static_cast<const GpuWeights&>(weights).tiles, activations);
   }
 
+  bool runs(std::string_view variant) const override {
+    return why_not_here(variant, machine_.limits).empty();
+  }
+
   std::size_t activation_alignment(Activations activations) const override {
     return sm90::activation_alignment(activations);
   }
@@ -364,8 +377,9 @@ class Sm90Device : public GpuDevice {
 
 }  // namespace
 
-std::unique_ptr<backend::Device> open_device(const Backend& backend, Gpu gpu, std::string name) {
-  return std::make_unique<Sm90Device>(backend, std::move(gpu), std::move(name));
+std::unique_ptr<backend::Device> open_device(const Backend& backend, Gpu gpu, std::string name,
+                                             KernelsOf kernels) {
+  return std::make_unique<GemmDevice>(backend, std::move(gpu), std::move(name), kernels);
 }
 
-}  // namespace thresher::gpu::sm90
+}  // namespace thresher::gpu

@@ -2,7 +2,7 @@
 // A Hopper GPU behind the engine, on a driver and a compiler of our own: what is copied and
 // allocated when, what the kernels are told, and on which streams they are launched. What the
 // kernels make of it, the emulator shows.
-#include "gpu/sm90/device.hpp"
+#include "gpu/gemm_device.hpp"
 
 #include <gtest/gtest.h>
 

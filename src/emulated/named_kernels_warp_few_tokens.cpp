@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulated/named_instantiate.hpp"
+
+namespace thresher::emulated {
+namespace {
+
+constexpr gpu::sm90::GemmKnobs few_tokens() {
+  gpu::sm90::GemmKnobs knobs = gpu::sm90::default_knobs(gpu::sm90::Mma::kWarp);
+  knobs.tokens = 16;
+  knobs.stages = 6;
+  return knobs;
+}
+
+}  // namespace
+
+void add_warp_few_token_kernels(KernelSet& kernels) { add_every_type<few_tokens()>(kernels); }
+
+}  // namespace thresher::emulated

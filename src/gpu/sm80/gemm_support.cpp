@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/sm80/gemm_support.hpp"
+
+#include <fmt/format.h>
+
+#include "gpu/sm90/gemm_support.hpp"
+#include "gpu/sm90/plan_extents.hpp"
+
+namespace thresher::gpu::sm80 {
+namespace {
+
+using sm90::GemmConfig;
+
+std::string only(bool has, const char* sentence) { return has ? std::string() : sentence; }
+
+// Knobs of Hopper's kernels that this one has a single setting of.
+std::string why_not_hopper(const GemmKnobs& knobs) {
+  return sm90::first_of(
+      {only(knobs.kind == sm90::GemmKind::kPipelined,
+            "there is no plain kernel for warps: take kernel = pipelined"),
+       only(!knobs.specialised, "all warps load and multiply here: take roles = same"),
+       only(knobs.store != sm90::Store::kStaged,
+            "bulk copies need Hopper: take store = direct or vectors"),
+       only(knobs.fragment_steps == 2, "warps decode two steps at a time: take steps = 2"),
+       only(knobs.arrive == sm90::Arrive::kThread,
+            "a block's barrier frees the stages here: take arrive = thread"),
+       only(knobs.prologue == sm90::Prologue::kNone,
+            "the kernel reads activations as they are: take prologue = none")});
+}
+
+std::string why_not_values(const GemmKnobs& knobs) {
+  if (knobs.tokens % 8 != 0) return fmt::format("tokens = {} is not a multiple of 8", knobs.tokens);
+  return sm90::first_of({sm90::why_not_between("tokens", knobs.tokens, 8, 128),
+                         sm90::why_not_one_of("rows", knobs.weight_rows, {128, 256}),
+                         sm90::why_not_one_of("warpgroups", knobs.consumer_warpgroups, {1, 2, 4}),
+                         sm90::why_not_between("stages", knobs.stages, 2, 16),
+                         sm90::why_not_between("split_k", knobs.split_k, 1, 64),
+                         sm90::why_not_between("blocks", knobs.blocks_per_sm, 1, 8)});
+}
+
+// Every part must have some k: a tile without is how a block learns that it is done.
+std::string why_not_parts(const GemmKnobs& knobs, const Problem& problem) {
+  for (const Group& group : problem.groups) {
+    const std::int64_t k_tiles = divide_up(group.k, sm90::kTileK);
+    const std::int64_t each = divide_up(k_tiles, knobs.split_k);
+    if ((knobs.split_k - 1) * each < k_tiles) continue;
+    return fmt::format("split_k = {} leaves a part without any of k = {}: take a smaller one",
+                       knobs.split_k, group.k);
+  }
+  return {};
+}
+
+// What a thread needs beside its sums, found by compiling: fragments and what they are decoded
+// from, tokens on their way, addresses and the state of loops; in an up pass gates that it reads.
+int other_registers(const GemmConfig& config) {
+  const int strips = strips_per_warpgroup(config);
+  const int packed = 6 * strips * sub_tiles_per_strip(config.product);
+  const int fragments = 8 * strips;
+  const int gates = config.product == sm90::Product::kUpPass ? 8 * strips : 0;
+  return 52 + packed + fragments + gates;
+}
+
+std::string why_not_registers(const GemmConfig& config) {
+  const int sums = strips_per_warpgroup(config) * config.tokens / 2;
+  const int others = other_registers(config);
+  const int available = launch_registers(config);
+  if (sums + others <= available) return {};
+  return fmt::format(
+      "a thread would need {} registers for sums and about {} more, and has {}: take fewer tokens, "
+      "rows or blocks, or more warpgroups",
+      sums, others, available);
+}
+
+}  // namespace
+
+std::string why_not(const GemmKnobs& knobs, const PlanRequest& request) {
+  std::string reason = sm90::first_of({why_not_hopper(knobs), why_not_values(knobs)});
+  if (reason.empty()) reason = why_not_parts(knobs, request.problem);
+  if (!reason.empty()) return reason;
+  for (const sm90::Product product : products_of(knobs, request.problem.op)) {
+    const GemmConfig config = config_of(knobs, request.problem, product);
+    reason = why_not_rows(config);
+    if (reason.empty()) {
+      reason = sm90::first_of({why_not_schedule(config),
+                               why_not_shared(knobs.kind, config, request.limits),
+                               why_not_registers(config), why_not_size(config, request)});
+    }
+    if (!reason.empty()) return reason;
+  }
+  return {};
+}
+
+}  // namespace thresher::gpu::sm80

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The variants of all GPUs together, whatever runs them: which kernels are for which of them, and
+// what a row of the table of backends says of them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "gpu/sm90/variant.hpp"
+
+namespace thresher::gpu {
+
+// Hopper has kernels of its own; every other GPU since Ampere runs those for warps.
+inline constexpr int kComputeCapabilityMin = 80;
+bool is_hopper(const SmLimits& limits);
+// What the engine's choice multiplies with on such a device.
+sm90::Mma mma_for(const SmLimits& limits);
+// Empty, or why a variant is not for such a device at all.
+std::string why_not_here(std::string_view variant, const SmLimits& limits);
+
+// Whether `variant` can run `problem` on such a device, and why not.
+Support supports(const sm90::Variant& variant, const Problem& problem, const SmLimits& limits);
+
+// Throws Error if so many tokens are too many for the variant.
+sm90::GemmPlan plan_of(const sm90::Variant& variant, const Problem& problem,
+                       std::int64_t tokens_max, const SmLimits& limits);
+
+// Without a name and a device. The variants that multiply like `first` come first.
+Backend variants_row(sm90::Mma first);
+
+}  // namespace thresher::gpu

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is chosen on GPUs that are no Hopper: always something that runs, by the shape of the
+// problem and within the device's shared memory.
+#include "gpu/sm80/choose.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "gemm/suite.hpp"
+#include "gpu/sm80/model.hpp"
+#include "gpu/variants_row.hpp"
+
+namespace thresher::gpu::sm80 {
+namespace {
+
+constexpr SmLimits kA100{.compute_capability = 80,
+                         .sm_count = 108,
+                         .shared_bytes_per_block = 163 << 10,
+                         .shared_bytes_per_sm = 164 << 10};
+constexpr SmLimits kRtx4090{.compute_capability = 89,
+                            .sm_count = 128,
+                            .shared_bytes_per_block = 99 << 10,
+                            .shared_bytes_per_sm = 100 << 10};
+
+Problem groups_of(std::int64_t m, Activations activations = Activations::kNvfp4) {
+  return {.name = "p",
+          .activations = activations,
+          .groups = std::vector<Group>(8, {.m = m, .n = 4096, .k = 7168})};
+}
+
+TEST(WarpChoose, WhatItChoosesRuns) {
+  const std::vector<Variant> all = choices();
+  for (const SmLimits& limits : {kA100, kRtx4090}) {
+    for (const char* suite : {"seeds", "dual", "decode", "experts", "edges"}) {
+      for (const Problem& problem : load_suite(suite).problems) {
+        const Variant chosen = choose(problem, token_count(problem), limits);
+        EXPECT_EQ(supports(chosen, problem, limits).why_not, "") << problem.name;
+        EXPECT_NE(std::find(all.begin(), all.end(), chosen), all.end()) << problem.name;
+      }
+    }
+  }
+}
+
+TEST(WarpChoose, EveryChoiceFitsBothKindsOfGpu) {
+  for (const Variant& variant : choices()) {
+    for (const SmLimits& limits : {kA100, kRtx4090}) {
+      EXPECT_EQ(supports(variant, groups_of(64), limits).why_not, "") << name(variant);
+    }
+  }
+}
+
+TEST(WarpChoose, TilesAreAsWideAsTheGroups) {
+  const auto tokens = [](std::int64_t m) {
+    const Problem problem = groups_of(m);
+    return choose(problem, token_count(problem), kA100).knobs.tokens;
+  };
+  EXPECT_EQ(tokens(1), 8);
+  EXPECT_EQ(tokens(16), 16);
+  EXPECT_GE(tokens(64), 32);
+  EXPECT_EQ(tokens(1024), 128);
+}
+
+TEST(WarpChoose, IsTheEnginesOnEveryGpuButHopper) {
+  const Backend row = variants_row(sm90::Mma::kWarpgroup);
+  for (const int capability : {80, 86, 89, 100, 120}) {
+    const Machine machine{.limits = {.compute_capability = capability}};
+    EXPECT_TRUE(row.choose(groups_of(4), 32, machine).starts_with("gpu_sm80")) << capability;
+  }
+  EXPECT_TRUE(row.choose(groups_of(4), 32, {}).starts_with("gpu_sm90"));
+  EXPECT_EQ(variants_row(sm90::Mma::kWarp).named_variants().front(), "gpu_sm80");
+  EXPECT_TRUE(variants_row(sm90::Mma::kWarp).baseline().starts_with("gpu_sm80"));
+}
+
+// More of anything takes longer; a faster device less.
+TEST(WarpModel, FollowsTheWork) {
+  const Machine machine{.rates = {.read_gb_per_s = 1500, .nvfp4_gop_per_s = 300000},
+                        .limits = kA100};
+  const auto us = [&](const Problem& problem, const char* variant, const Machine& on) {
+    return sm90::modelled_run(problem, sm90::variant_from_name(variant), on, tile_times()).us;
+  };
+  constexpr const char* kWide = "gpu_sm80:tokens=128,rows=256,warpgroups=2,stages=3";
+  EXPECT_LT(us(groups_of(256), kWide, machine), us(groups_of(512), kWide, machine));
+  EXPECT_LT(us(groups_of(512), kWide, machine), us(groups_of(512), "gpu_sm80:tokens=8", machine));
+  Machine faster = machine;
+  faster.rates.nvfp4_gop_per_s *= 2;
+  EXPECT_LT(us(groups_of(512), kWide, faster), us(groups_of(512), kWide, machine));
+  // One token per group: what is left is reading the weights.
+  const double weights_us = 8.0 * 4096 * 7168 * 0.5625 / 1500 / 1e3;
+  EXPECT_GT(us(groups_of(1), "gpu_sm80:tokens=8,stages=6", machine), weights_us);
+}
+
+}  // namespace
+}  // namespace thresher::gpu::sm80
