@@ -17,7 +17,8 @@ static size_t data_bytes;
 
 static void add(int w, const char* part, const char* type, const char* shape, size_t bytes) {
   const size_t end = data_bytes + bytes;
-  memset(data + data_bytes, '8', bytes);  // codes, E4M3 scales and an F32 scale that are good numbers
+  memset(data + data_bytes, '8',
+         bytes);  // codes, E4M3 scales and an F32 scale that are good numbers
   sprintf(json + strlen(json),
           "%s\"model.layers.0.block_sparse_moe.experts.0.w%d.%s\":{\"dtype\":\"%s\",\"shape\":%s,"
           "\"data_offsets\":[%zu,%zu]}",
