@@ -53,6 +53,7 @@ struct TuneArguments {
   std::uint64_t seed = 1;
   std::vector<std::string> terms;
   bool again = false;
+  bool sham = false;
   std::filesystem::path sweep;  // empty: no
   TuneSimulation simulation;
   bool json = false;
@@ -228,12 +229,17 @@ class TuneRun {
     }
   }
 
+  void save() const {
+    if (!arguments_.sham) write_plan_file(arguments_.output, file_);
+  }
+
   bool needs(const Problem& problem) {
     return item_of(file_.entries, problem) == file_.entries.end();
   }
 
   TunedProblem tune_one(const Problem& problem) {
     tune::TuneOptions options = options_of_one();
+    options.sham = arguments_.sham;
     const double seconds = seconds_left_ / static_cast<double>(left_--);
     options.hunt.seconds = std::max(1.0, seconds);
     options.match.thread_count = options_.thread_count;
@@ -257,7 +263,7 @@ class TuneRun {
       if (state.trials.empty() || seconds_between(saved, now) < kSaveSeconds) return;
       saved = now;
       replace_item(file_.unfinished, problem, search_from(problem, state, passed));
-      write_plan_file(arguments_.output, file_);
+      save();
     };
     tune::Catch found = tune::tune(engine_, problem, options);
     seconds_left_ -= options.hunt.earlier_seconds + seconds_between(begin, HostTime::now());
@@ -288,7 +294,7 @@ class TuneRun {
     if (const auto at = item_of(file_.unfinished, problem); at != file_.unfinished.end()) {
       file_.unfinished.erase(at);
     }
-    write_plan_file(arguments_.output, file_);
+    save();
     return {.problem = problem, .entry = std::move(entry), .found = std::move(found)};
   }
 
@@ -330,6 +336,11 @@ void print_tables(const std::vector<TunedProblem>& tuned, const std::filesystem:
   for (const TunedProblem& one : tuned) {
     if (!one.entry.better) fmt::print("{}: {}\n", one.problem.name, one.entry.reason);
   }
+  if (output.empty()) {
+    fmt::print("\n{} of {} problems have a better variant, and none can have one.\n", better_count,
+               tuned.size());
+    return;
+  }
   fmt::print(
       "\n{} of {} problems have a better variant now. Use it: thresher bench --plan {}, or "
       "EngineOptions::plan_file.\n",
@@ -367,10 +378,16 @@ int run_tune(TuneArguments& arguments) {
     TuneRun(arguments).sweep();
     return kExitOk;
   }
-  if (arguments.output.empty()) throw UsageError("say where the plan goes: --output plan.json");
+  if (arguments.sham && !arguments.output.empty()) {
+    throw UsageError("--sham finds nothing worth keeping: it goes without --output");
+  }
+  if (arguments.output.empty() && !arguments.sham)
+    throw UsageError("say where the plan goes: --output plan.json");
   const Interruption interruption(
-      fmt::format("what was found so far stands in {}; the same command goes on from there",
-                  arguments.output.string()));
+      arguments.sham
+          ? "nothing of it is kept"
+          : fmt::format("what was found so far stands in {}; the same command goes on from there",
+                        arguments.output.string()));
   const Presence presence("tune");
   TuneRun run(arguments);
   const std::vector<TunedProblem> tuned = run.run();
@@ -423,6 +440,8 @@ Command tune_command() {
                   {.name = "--seed", .value = &arguments->seed, .what = "Of the search's luck"},
                   terms_option(arguments->terms),
                   {"--again", &arguments->again, "Also problems that the plan has already"},
+                  {"--sham", &arguments->sham,
+                   "A proof, no plan: all variants are the engine's choice in truth"},
                   {.name = "--sweep",
                    .value = &arguments->sweep,
                    .what =

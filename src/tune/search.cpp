@@ -40,16 +40,17 @@ std::optional<int> halvings(const std::string& text) {
   return std::countr_zero(number);
 }
 
-// Machines like round numbers: 128 has more in common with 64 than with 112. Empty where that says
-// nothing that the order of the values does not say.
+// Machines like round numbers: 128 has more in common with 64 than with 112. Empty where values are
+// no sizes. Where all are powers of two this is their order once more, and the trees look at such a
+// knob twice, which does no harm.
 std::vector<int> roundness(const std::vector<std::string>& values) {
+  if (values.size() <= 2) return {};
   std::vector<int> round;
   for (const std::string& value : values) {
     const std::optional<int> count = halvings(value);
     if (!count) return {};
     round.push_back(*count);
   }
-  if (std::is_sorted(round.begin(), round.end())) return {};
   return round;
 }
 
@@ -114,7 +115,7 @@ std::optional<std::size_t> Search::next() {
   if (!chosen && !told_.empty()) {
     if (told_.size() >= fitted_count_ + 1 + fitted_count_ / kGrowth) fit();
     ++turn_;
-    if (turn_ % kTurnsPerRandom == kTurnsPerRandom - 1) {
+    if (turn_ % kTurnsPerRandom == 3) {
       chosen = untried_at_random();
     } else if (turn_ % 4 == 0) {
       chosen = best_hope();

@@ -90,6 +90,16 @@ TEST_F(Tune, GoesOnFromWhereItWasInterrupted) {
   EXPECT_TRUE(after.unfinished.empty());
 }
 
+TEST_F(Tune, FindsNothingAmongVariantsThatAreOneAndKeepsNothing) {
+  const Outcome sham = run_thresher({"tune", "--backend", "cpu", "--suite", suite_, "--problem",
+                                     "even", "--threads", "1", "--budget", "1s", "--sham"});
+  EXPECT_EQ(sham.exit_code, kExitOk) << sham.err;
+  EXPECT_NE(sham.out.find("0 of 1 problems have a better variant, and none can have one"),
+            std::string::npos)
+      << sham.out;
+  EXPECT_EQ(tune({"--sham"}).exit_code, kExitUsage) << "it has an --output";
+}
+
 TEST_F(Tune, SaysWhatItCannotDo) {
   EXPECT_NE(run_here({"tune", "--suite", suite_}).err.find("say where the plan goes"),
             std::string::npos);
