@@ -225,4 +225,8 @@ def main(thresher):
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    try:
+        sys.exit(main(*sys.argv[1:]))
+    except small_slurm.CannotStart as fault:
+        print(f"skipped: no Slurm can be started here: {fault}")
+        sys.exit(77)

@@ -81,6 +81,10 @@ def wait_until(condition, seconds, what):
         time.sleep(0.05)
 
 
+class CannotStart(Exception):
+    """There are machines on which the daemons do not come up: no fault of what is tested."""
+
+
 class Slurm:
     def __init__(self, folder, nodes, prefixes=None):
         """`prefixes`: words in front of the daemon of a node, by its name."""
@@ -94,6 +98,9 @@ class Slurm:
     def __enter__(self):
         try:
             self.start()
+        except (TimeoutError, OSError, subprocess.CalledProcessError) as fault:
+            self.stop()
+            raise CannotStart(str(fault)) from fault
         except BaseException:
             self.stop()
             raise
