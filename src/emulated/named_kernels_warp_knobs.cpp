@@ -15,7 +15,7 @@ constexpr GemmKnobs turned() {
 }
 
 constexpr GemmKnobs kLarge = turned<[](GemmKnobs& k) {
-  k.tokens = 128;
+  k.tokens = 96;
   k.weight_rows = 256;
   k.consumer_warpgroups = 2;
   k.stages = 3;

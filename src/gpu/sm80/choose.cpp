@@ -9,7 +9,7 @@
 namespace thresher::gpu::sm80 {
 namespace {
 
-constexpr int kTokenChoices[] = {8, 16, 32, 64, 128};
+constexpr int kTokenChoices[] = {8, 16, 32, 64, 96};
 
 // Tiles of 128 rows for blocks that share an SM, of 256 for one that has it alone; a warp has two
 // strips in both, so that every load of tokens serves two MMAs.
@@ -59,7 +59,7 @@ std::vector<Variant> named_variants() {
   };
   turn([](GemmKnobs& k) { k.tokens = 16, k.stages = 6; });
   turn([](GemmKnobs& k) {
-    k.tokens = 128, k.weight_rows = 256, k.consumer_warpgroups = 2, k.stages = 3;
+    k.tokens = 96, k.weight_rows = 256, k.consumer_warpgroups = 2, k.stages = 3;
     k.store = sm90::Store::kVectors;
   });
   turn([](GemmKnobs& k) { k.stages = 2; });

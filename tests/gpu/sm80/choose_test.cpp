@@ -58,7 +58,7 @@ TEST(WarpChoose, TilesAreAsWideAsTheGroups) {
   EXPECT_EQ(tokens(1), 8);
   EXPECT_EQ(tokens(16), 16);
   EXPECT_GE(tokens(64), 32);
-  EXPECT_EQ(tokens(1024), 128);
+  EXPECT_EQ(tokens(1024), 96);
 }
 
 TEST(WarpChoose, IsTheEnginesOnEveryGpuButHopper) {
@@ -79,7 +79,7 @@ TEST(WarpModel, FollowsTheWork) {
   const auto us = [&](const Problem& problem, const char* variant, const Machine& on) {
     return sm90::modelled_run(problem, sm90::variant_from_name(variant), on, tile_times()).us;
   };
-  constexpr const char* kWide = "gpu_sm80:tokens=128,rows=256,warpgroups=2,stages=3";
+  constexpr const char* kWide = "gpu_sm80:tokens=96,rows=256,warpgroups=2,stages=3";
   EXPECT_LT(us(groups_of(256), kWide, machine), us(groups_of(512), kWide, machine));
   EXPECT_LT(us(groups_of(512), kWide, machine), us(groups_of(512), "gpu_sm80:tokens=8", machine));
   Machine faster = machine;

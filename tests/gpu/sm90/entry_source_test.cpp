@@ -31,7 +31,7 @@ TEST(EntrySource, NamesEveryKnob) {
             ".fragment_steps = 2, .specialised = true, .store = static_cast<Store>(1), "
             ".schedule = static_cast<Schedule>(1), .split_k = 1, .blocks_per_sm = 1, "
             ".arrive = static_cast<Arrive>(1), .prologue = static_cast<Prologue>(0), "
-            ".activations = static_cast<ActivationType>(2)}>(args);\n"
+            ".activations = static_cast<ActivationType>(2), .mma = static_cast<Mma>(0)}>(args);\n"
             "}\n");
   EXPECT_EQ(entry_source(*plan.images),
             "#include \"gpu/sm90/kernels/activation_images.cuh\"\n"
@@ -52,6 +52,20 @@ TEST(EntrySource, OfTheBaselineIsAnotherKernel) {
       << source;
   EXPECT_NE(source.find("plain_gemm_kernel<GemmConfig{"), std::string::npos) << source;
   EXPECT_NE(source.find("__launch_bounds__(128, 1)"), std::string::npos) << source;
+}
+
+// The same instructions on every GPU, whatever it is compiled for.
+TEST(EntrySource, OfWarpsAsksForNothingBeyondAmpere) {
+  const Problem problem{.name = "p", .groups = {{.m = 4, .n = 64, .k = 64}}};
+  const GemmPlan plan =
+      make_plan(default_knobs(Mma::kWarp), {.problem = problem, .token_limit = 4});
+  const std::string source = entry_source(plan.launches.front());
+  EXPECT_EQ(source.rfind("#define THRESHER_PTX_ARCH 800\n"
+                         "#include \"gpu/sm80/kernels/gemm.cuh\"\n",
+                         0),
+            0u)
+      << source;
+  EXPECT_NE(source.find("thresher::gpu::sm80::gemm_kernel<GemmConfig{"), std::string::npos);
 }
 
 }  // namespace
