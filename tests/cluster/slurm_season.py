@@ -183,13 +183,14 @@ def everything_goes_wrong(test, slurm):
     print(f"killed {node} with {job}, requeued {[one[1] for one in rest[:1]]}", flush=True)
     killed = kill_coordinator(test, slurm, quick, seed)
     again = test.start(quick, slurm.env, "second")
-    test.expect(wait_for(killed, 120, "the season that was killed") == 0,
-                f"killed: {test.log('killed')[-2000:]}")
-    wait_for(again, 120, "the second coordinator")
-    test.expect("is being played already" in test.log("second") or
-                "has ended" in test.log("second") or again.returncode == 0,
-                f"a second coordinator: {test.log('second')}")
-    test.expect(wait_for(other, 120, "the season whose node died") == 0,
+    # Whoever holds the season plays it; the other is refused, or comes when it has ended.
+    codes = [wait_for(killed, 150, "the season that was killed"),
+             wait_for(again, 150, "the second coordinator")]
+    said = test.log("killed") + test.log("second")
+    test.expect(0 in codes, f"neither coordinator comes to an end: {said[-2000:]}")
+    test.expect(codes == [0, 0] or "is being played already" in said or "has ended" in said,
+                f"two coordinators at once: {codes}: {said[-2000:]}")
+    test.expect(wait_for(other, 150, "the season whose node died") == 0,
                 f"slow: {test.log('slow')[-2000:]}")
     test.check_season("both.db", "quick", QUICK)
     test.check_season("both.db", "slow", SLOW)
