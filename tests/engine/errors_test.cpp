@@ -52,11 +52,15 @@ TEST(EngineErrors, ThreadsThatTheSystemRefuses) {
 
 TEST(EngineErrors, DeviceThatThereIsNot) {
   const std::string known = "there are cpu, gpu and emulator";
-  for (const char* device : {"tpu", "", "cpu:1", "emulator:0", "CPU", "gpux", ":0"}) {
+  for (const char* device : {"tpu", "", "cpu:1", "CPU", "gpux", ":0"}) {
     const std::string expected = "unknown device '" + std::string(device) + "'; " + known;
     EXPECT_EQ(error_message([&] { Engine({.device = device}); }), expected);
     EXPECT_EQ(error_message([&] { why_no_device({.device = device}); }), expected);
   }
+  const std::string none =
+      "there is no device 'emulator:0'; the emulator has emulator:sm90 and emulator:sm80";
+  EXPECT_EQ(error_message([] { Engine({.device = "emulator:0"}); }), none);
+  EXPECT_EQ(why_no_device({.device = "emulator:0"}), none);
   for (const char* device : {"gpu:x", "gpu:", "gpu:-1", "gpu:1x", "gpu:99999999999"}) {
     const std::string expected =
         "device '" + std::string(device) + "' is not gpu, or gpu: and a number";
