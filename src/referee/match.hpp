@@ -19,7 +19,7 @@ namespace thresher {
 
 struct MatchOptions {
   int thread_count = 0;              // 0: all usable cores
-  int blocks_per_problem = 3;        // blocks per problem and heat, at least
+  int blocks_per_problem = 4;        // blocks per problem and heat, at least
   double call_timeout_seconds = 20;  // one call of a contestant
   double seconds_max = 60;           // the whole match; reached: the verdict says so
   bool cold = true;                  // evict caches before every timed call

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "referee/statistics/distributions.hpp"
 
@@ -86,6 +87,7 @@ SimulatedMatch::SimulatedMatch(const SimulatedWorld& world, const SimulatedTruth
 void SimulatedMatch::play_heat() {
   machine_.settle();
   rows_.clear();
+  middles_.assign(truth_.speedups.size(), {0, 1, 2});
   const auto process = [&](double speedup) {
     return std::log(kTypicalNs / speedup) + machine_.draw_process_offset();
   };
@@ -103,14 +105,24 @@ void SimulatedMatch::play_heat() {
   samples_.heats.push_back(std::move(heat));
 }
 
+// Each arm is once in the middle in three sweeps; who begins is tossed.
+SimulatedMatch::Order SimulatedMatch::draw_order(std::size_t problem) {
+  const std::size_t turn = rows_.size() / 2 % middles_[problem].size();
+  if (turn == 0) machine_.shuffle(middles_[problem]);
+  const std::size_t middle = middles_[problem][turn];
+  Order order{(middle + 1) % 3, middle, (middle + 2) % 3};
+  if (machine_.toss()) std::swap(order.front(), order.back());
+  return order;
+}
+
 void SimulatedMatch::play_sweep(const std::vector<Arms>& arms, bool copy_is_slowed,
                                 HeatSamples& heat) {
   const double delay = copy_is_slowed ? -std::log(truth_.slowed_speedup) : 0;
-  std::vector<std::array<std::size_t, 3>> orders(arms.size(), {0, 1, 2});
+  std::vector<Order> orders(arms.size());
   std::vector<Block> match(arms.size());
   std::vector<Block> control(arms.size());
   for (std::size_t i = 0; i < arms.size(); ++i) {
-    machine_.shuffle(orders[i]);
+    orders[i] = draw_order(i);
     match[i].problem_index = control[i].problem_index = static_cast<int>(i);
   }
   for (const std::size_t half : {0, 1}) {

@@ -77,7 +77,7 @@ Block play_block(SimulatedMachine& machine, int problem_index, double a_log_ns, 
 struct SimulatedTruth {
   std::vector<double> speedups = {1};  // of the challenger, one per problem
   double slowed_speedup = 0.9;         // of the control with the injected delay
-  int blocks_per_problem = 3;
+  int blocks_per_problem = 4;
   bool marks_disturbed = true;
 };
 
@@ -93,12 +93,15 @@ class SimulatedMatch {
  private:
   // The luck of all processes of a heat with one problem: champion, challenger, copy.
   using Arms = std::array<double, 3>;
+  using Order = std::array<std::size_t, 3>;  // of the arms
+  Order draw_order(std::size_t problem);
   // One block of every problem, in two rows, as timing/heats.hpp plays them.
   void play_sweep(const std::vector<Arms>& arms, bool copy_is_slowed, HeatSamples& heat);
   void mark_disturbed(HeatSamples& heat);
 
   const SimulatedTruth truth_;
   std::vector<RowWeather> rows_;  // of the heat being played
+  std::vector<Order> middles_;    // by problem: who is in the middle in three sweeps
   SimulatedMachine machine_;
   MatchSamples samples_;
 };

@@ -144,7 +144,7 @@ Finding play_until_significant(const SimulatedWorld& world, double speedup, std:
 }
 
 Finding play_fresh_processes(const SimulatedWorld& world, double speedup, std::uint64_t seed) {
-  SimulatedMatch match(world, {.speedups = {speedup}}, seed);
+  SimulatedMatch match(world, {.speedups = {speedup}, .blocks_per_problem = 3}, seed);
   for (int i = 0; i < 5; ++i) match.play_heat();
   const Estimate found =
       estimate(match.samples(), DealTerms{}, {.heats_min = 5, .heats_max = 5}).speedup;

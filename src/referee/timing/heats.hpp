@@ -47,7 +47,7 @@ struct PilotQuestion {
   double block_seconds = 0;     // one block of every problem
   double overhead_seconds = 0;  // of a heat, before the first timed call
   double heat_seconds_max = 0;
-  int blocks_per_problem = 3;  // the fewest
+  int blocks_per_problem = 4;  // the fewest
   int repeats_max = 1;
 };
 

@@ -28,7 +28,7 @@ struct Contest {
   Side challenger;
   ArmOptions arm;
   Light& light;
-  int blocks_per_problem = 3;  // at least; the pilot of the first heat may ask for more
+  int blocks_per_problem = 4;  // at least; the pilot of the first heat may ask for more
   bool cold = true;
   double heat_seconds_max = 10;  // a pilot does not ask for longer heats
   // The champion takes this much longer in the match itself: a gain of known size, for testing the
