@@ -63,10 +63,12 @@ Outcomes outcomes_of(const SeasonRecord& record) {
   return outcomes;
 }
 
+// Of the accepted ones those without a title: the others have been named.
 std::string named(const Outcomes& outcomes, VerdictKind kind) {
   std::vector<std::string> names;
   for (const auto& [pitch, match] : outcomes.last) {
-    if (match->verdict.kind == kind) names.push_back(pitch);
+    if (match->verdict.kind != kind) continue;
+    if (kind != VerdictKind::kAccepted || match->control) names.push_back(pitch);
   }
   return fmt::to_string(fmt::join(names, ", "));
 }
@@ -121,6 +123,7 @@ std::string gain_text(const SeasonRecord& record, const Outcomes& outcomes) {
 std::string rest_text(const Outcomes& outcomes) {
   std::string text;
   const std::pair<VerdictKind, const char*> rest[] = {
+      {VerdictKind::kAccepted, "Accepted as a control, with the title still to be played for"},
       {VerdictKind::kRejected, "Measured and not good enough"},
       {VerdictKind::kWrong, "Caught computing something else, and never timed"},
       {VerdictKind::kInvalid, "Did not build, run or keep the rules"},
@@ -149,17 +152,27 @@ std::string classes_text(const SeasonRecord& record) {
       classes.size(), fmt::join(counts, "; "));
 }
 
-std::string next_text(const SeasonRecord& record, const std::filesystem::path& ledger) {
+// Whether more time would play something: a match that goes on, or a pitch that enters again.
+bool has_more_to_play(const SeasonRecord& record, const Outcomes& outcomes) {
+  if (!open_matches(record, record.start.at("terms").get<DealTerms>()).empty()) return true;
+  return std::any_of(outcomes.last.begin(), outcomes.last.end(), [&](const auto& one) {
+    const PlayedMatch& match = *one.second;
+    if (match.verdict.kind == VerdictKind::kAccepted) return match.control;
+    return match.verdict.kind == VerdictKind::kUnclear &&
+           match.champion_hash != record.champion_hash;
+  });
+}
+
+std::string next_text(const SeasonRecord& record, const Outcomes& outcomes,
+                      const std::filesystem::path& ledger) {
   const std::string season = record.start.at("name");
   const std::string where =
       ledger == kDefaultLedger ? "" : fmt::format(" --ledger {}", ledger.string());
-  const DealTerms terms = record.start.at("terms").get<DealTerms>();
   std::vector<std::pair<std::string, std::string>> lines;
   const auto add = [&](const std::string& command, const std::string& what) {
     lines.emplace_back(command, what);
   };
-  const bool open = !open_matches(record, terms).empty();
-  if (open) {
+  if (has_more_to_play(record, outcomes)) {
     add(fmt::format("thresher season --season {} --more 120{}", season, where),
         "goes on with what is open");
   }
@@ -188,7 +201,7 @@ std::string season_summary(const SeasonRecord& record, const std::filesystem::pa
   }
   return wrapped(fmt::format("{} {} {}{}", accepted_text(outcomes), gain_text(record, outcomes),
                              rest_text(outcomes), classes_text(record))) +
-         '\n' + next_text(record, ledger);
+         '\n' + next_text(record, outcomes, ledger);
 }
 
 }  // namespace thresher::cli

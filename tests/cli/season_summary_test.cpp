@@ -43,6 +43,25 @@ TEST(SeasonSummary, SaysHowToGoOnWithWhatIsOpen) {
   EXPECT_NE(text.find("thresher season --season s --more 120 "), std::string::npos) << text;
 }
 
+// A control takes no title, whatever comes of it, until it enters a round again.
+TEST(SeasonSummary, NamesControlsThatWereAccepted) {
+  testing::FakeMachine machine;
+  machine.speed_of_setting = {{"tile=16x16", 1.1}, {"schedule=sequence", 1.2}};
+  const testing::ScratchFolder folder;
+  Ledger ledger(folder / "ledger.db");
+  SeasonSetup setup = testing::fake_setup("s");
+  setup.rules.control_share = 1;
+  setup.rules.tries_max = 1;
+  setup.rounds_max = 1;
+  play_season(ledger, setup, testing::fake_tools(machine));
+  std::string text = season_summary(read_season(ledger, "s"), "out/ledger.db");
+  EXPECT_NE(text.find("thresher season --season s --more 120 "), std::string::npos) << text;
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  EXPECT_NE(text.find("Accepted as a control, with the title still to be played for: in_turn."),
+            std::string::npos)
+      << text;
+}
+
 TEST(SeasonSummary, KeepsToItsWidth) {
   std::istringstream lines(summary_of({}));
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
