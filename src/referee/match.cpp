@@ -287,8 +287,8 @@ class Referee {
     if (gpu_) note(fmt::format("device {} timing: {}", when, gpu_->describe_clocks()));
   }
 
-  // So that the fewest heats a verdict needs fit into two thirds of the time that is left, and eight
-  // into all of it: bounds from fewer are wide, however well each is measured.
+  // So that the fewest heats a verdict needs fit into two thirds of the time that is left, and
+  // eight into all of it: bounds from fewer are wide, however well each is measured.
   double heat_seconds_max() const {
     return std::max(0.0, -seconds_since(deadline_)) /
            std::max(8.0, 1.5 * options_.analysis.heats_min);
