@@ -160,7 +160,7 @@ TEST(CheatsThatNeedMore, SlowCallsLoseWhatTheMedianGains) {
     match.champion = contestant_of_file("tests/cheats/steady_champion.c");
     match.options.analysis.heats_min = match.options.analysis.heats_max = 4;
     match.options.blocks_per_problem = 8;
-    match.options.seconds_max = 6;  // a heat of which is too short for a pilot to ask for more
+    match.options.seconds_max = 12;  // a heat of which is too short for a pilot to ask for more
     const MatchRecord record = judge(match);
     SCOPED_TRACE(std::string(file) + ": " + record.verdict.reason);
     EXPECT_NE(to_string(record.verdict.kind), "accepted");
