@@ -381,9 +381,10 @@ Answer Child::await_line(Clock::time_point deadline) {
   return {Heard::kEnded, {}, last_read_};
 }
 
+// The end of a stream is nothing that was said: whoever has ended is found out when asked.
 bool Child::has_spoken() {
   pollfd stream = {stdout_.get(), POLLIN, 0};
-  return !lines_.empty() || poll(&stream, 1, 0) > 0;
+  return !lines_.empty() || (poll(&stream, 1, 0) > 0 && (stream.revents & POLLIN) != 0);
 }
 
 std::string Child::unasked() {
