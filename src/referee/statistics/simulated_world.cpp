@@ -96,13 +96,16 @@ void SimulatedMatch::play_heat() {
     arms.push_back({process(1), process(speedup), process(1)});
   }
   HeatSamples heat;
-  // The controls take turns, and which of them begins does too.
-  const std::size_t first = samples_.heats.size();
   for (int i = 0; i < truth_.blocks_per_problem; ++i) {
-    play_sweep(arms, (first + static_cast<std::size_t>(i)) % 2 == 1, heat);
+    play_sweep(arms, copy_is_slowed(static_cast<std::size_t>(i)), heat);
   }
   if (truth_.marks_disturbed) mark_disturbed(heat);
   samples_.heats.push_back(std::move(heat));
+}
+
+// The controls take turns, and which of them begins does too.
+bool SimulatedMatch::copy_is_slowed(std::size_t sweep) const {
+  return (samples_.heats.size() + sweep) % 2 == 1;
 }
 
 // Each arm is once in the middle in three sweeps; who begins is tossed.
@@ -147,12 +150,11 @@ void SimulatedMatch::play_sweep(const std::vector<Arms>& arms, bool copy_is_slow
 void SimulatedMatch::mark_disturbed(HeatSamples& heat) {
   const std::vector<bool> disturbed = find_disturbed(rows_);
   const std::size_t problem_count = truth_.speedups.size();
-  const std::size_t first = samples_.heats.size();
   std::size_t same = 0;
   std::size_t slowed = 0;
   for (std::size_t sweep = 0; 2 * sweep < rows_.size(); ++sweep) {
     const bool hit = disturbed[2 * sweep] || disturbed[2 * sweep + 1];
-    const bool is_slowed = (first + sweep) % 2 == 1;
+    const bool is_slowed = copy_is_slowed(sweep);
     std::size_t& next = is_slowed ? slowed : same;
     for (std::size_t i = 0; i < problem_count; ++i) {
       heat.match[sweep * problem_count + i].disturbed = hit;

@@ -95,6 +95,7 @@ class SimulatedMatch {
   using Arms = std::array<double, 3>;
   using Order = std::array<std::size_t, 3>;  // of the arms
   Order draw_order(std::size_t problem);
+  bool copy_is_slowed(std::size_t sweep) const;
   // One block of every problem, in two rows, as timing/heats.hpp plays them.
   void play_sweep(const std::vector<Arms>& arms, bool copy_is_slowed, HeatSamples& heat);
   void mark_disturbed(HeatSamples& heat);
