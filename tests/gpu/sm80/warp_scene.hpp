@@ -16,23 +16,13 @@ using thresher::testing::make_problem;
 using thresher::testing::Scene;
 using thresher::testing::SceneLayout;
 
-class WarpScene : public Scene {
+// A KernelScene with the limits of this family.
+class WarpScene : public sm90::testing::KernelScene {
  public:
   explicit WarpScene(Problem problem, SceneLayout layout = {},
                      InputFamily family = InputFamily::kExact)
-      : Scene(Engine({.device = "emulator"}), std::move(problem), family, /*seed=*/3, layout) {}
-
-  // As sm90's KernelScene.
-  void run(const GemmKnobs& knobs, const KernelSet& kernels, std::uint64_t emulator_seed = 1,
-           std::int64_t tokens_spare = 0) {
-    const PlanRequest request{.problem = problem(),
-                              .token_limit = token_count(problem()) + tokens_spare,
-                              .limits = emulated::kFewSms};
-    if (const std::string reason = sm80::why_not(knobs, request); !reason.empty())
-      throw Error(reason);
-    poison();
-    emulated::DeviceCall(problem(), operands(), request.token_limit)
-        .run(make_plan(knobs, request), kernels, emulator_seed);
+      : KernelScene(std::move(problem), layout, family) {
+    why_not_ = sm80::why_not;
   }
 };
 

@@ -37,11 +37,14 @@ class KernelScene : public Scene {
     const PlanRequest request{.problem = problem(),
                               .token_limit = token_count(problem()) + tokens_spare,
                               .limits = emulated::kFewSms};
-    if (const std::string reason = why_not(knobs, request); !reason.empty()) throw Error(reason);
+    if (const std::string reason = why_not_(knobs, request); !reason.empty()) throw Error(reason);
     poison();
     emulated::DeviceCall(problem(), operands(), request.token_limit)
         .run(make_plan(knobs, request), kernels, emulator_seed);
   }
+
+ protected:
+  std::string (*why_not_)(const GemmKnobs& knobs, const PlanRequest& request) = why_not;
 };
 
 }  // namespace thresher::gpu::sm90::testing
