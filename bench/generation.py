@@ -4,13 +4,14 @@
 
     generation.py [--device cuda] [--layers 12] [--hidden 2048] [--intermediate 768] [--experts 128] [--prompt 4096]
 
-Prints one line of JSON per kind of experts. Weights are random and shapes real (Qwen3-30B-A3B's, with fewer layers), so
-speeds mean something and words do not. Decoding is timed as users call it, by generate(), and with a static cache, for
-which transformers compiles the model and replays CUDA graphs.
+Prints one line of JSON per kind of experts, which results/tables.py makes docs/python.md's table of. Weights are random
+and shapes real (Qwen3-30B-A3B's, with fewer layers), so speeds mean something and words do not. Decoding is timed as
+users call it, by generate(), and with a static cache, for which transformers compiles the model and replays CUDA graphs.
 """
 import argparse
 import gc
 import json
+import sys
 import time
 
 import torch
@@ -31,7 +32,15 @@ def arguments():
     return parser.parse_args()
 
 
+BEGIN = time.monotonic()
+
+
+def say(what):
+    print(f"{time.monotonic() - BEGIN:6.1f} s: {what}", file=sys.stderr, flush=True)
+
+
 def random_model(options):
+    say(f"making a model of {options.layers} layers")
     torch.manual_seed(0)
     config = Qwen3MoeConfig(
         vocab_size=32768, hidden_size=options.hidden, intermediate_size=options.intermediate,
@@ -78,11 +87,13 @@ def decode_rate(model, options, batch, **more):
 
 
 def measure(model, kind, options):
+    say(f"{kind} experts: prefill")
     row = {"experts": kind, "memory_gb": used_gb(options.device)}
     prompt = torch.randint(3, 32768, (1, options.prompt), device=options.device)
     seconds = best_seconds(lambda: model(prompt, use_cache=False, logits_to_keep=1), options)
     row["prefill_tokens_per_s"] = round(options.prompt / seconds)
     for batch in options.batches:
+        say(f"{kind} experts: decode, batch {batch}")
         row[f"decode_tokens_per_s_batch_{batch}"] = decode_rate(model, options, batch)
         if not options.eager:
             try:
@@ -98,13 +109,14 @@ def main():
     options = arguments()
     transformers.logging.set_verbosity_error()
     model = random_model(options)
-    print(json.dumps({"device": torch.cuda.get_device_name() if options.device.startswith("cuda") else "cpu",
-                      "parameters_1e9": round(sum(p.numel() for p in model.parameters()) / 1e9, 2),
-                      "torch": torch.__version__, "transformers": transformers.__version__}), flush=True)
+    about = {"device": torch.cuda.get_device_name() if options.device.startswith("cuda") else "cpu",
+             "parameters_1e9": round(sum(p.numel() for p in model.parameters()) / 1e9, 2), "layers": options.layers,
+             "prompt": options.prompt, "torch": torch.__version__, "transformers": transformers.__version__}
     prompt = torch.randint(3, 32768, (1, 64), device=options.device)
     exact = model(prompt).logits.float()
-    print(json.dumps(measure(model, "bf16", options)), flush=True)
+    print(json.dumps({**measure(model, "bf16", options), **about}), flush=True)
     torch._dynamo.reset()
+    say("rounding the experts to NVFP4")
     model.set_experts_implementation("thresher")
     start = time.perf_counter()
     door.prepare(model, free=True)
@@ -113,7 +125,7 @@ def main():
     rounded = model(prompt).logits.float()
     row["cosine_of_logits"] = round(torch.cosine_similarity(exact.flatten(), rounded.flatten(), dim=0).item(), 4)
     row["seconds_to_round_and_pack"] = round(seconds, 1)
-    print(json.dumps(row), flush=True)
+    print(json.dumps({**row, **about}), flush=True)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@ import numpy as np
 from ._c import Error
 
 # What the library calls the types of values, and what numpy keeps them in: it has no bf16, so bits.
-DTYPES = {"fp16": np.dtype(np.float16), "bf16": np.dtype(np.uint16), "fp32": np.dtype(np.float32)}
+DTYPES: dict[str, np.dtype[Any]] = {"fp16": np.dtype(np.float16), "bf16": np.dtype(np.uint16),
+                                    "fp32": np.dtype(np.float32)}
 OPS = {"gemm": 0, "dual": 1}
 ACTIVATIONS = {"nvfp4": 0, "fp16": 1, "bf16": 2}
 OUTPUTS = {"fp16": 0, "bf16": 1, "fp32": 2}

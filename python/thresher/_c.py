@@ -81,7 +81,8 @@ class MoeExpert(Structure):
 
 
 class MoeOptions(Structure):
-    _fields_ = [("top_k", c_int64), ("tokens_max", c_int64), ("first_expert", c_int64), ("activations", c_int32),
+    _fields_ = [("top_k", c_int64), ("tokens_max", c_int64), ("first_expert", c_int64),
+                ("router_experts", c_int64), ("activations", c_int32),
                 ("x", c_int32), ("out", c_int32), ("activation", c_int32), ("alpha", c_float), ("beta", c_float),
                 ("limit", c_float), ("weight_on_input", c_int32), ("batch_invariant", c_int32)]
 
@@ -257,7 +258,7 @@ def unchecked(name: str, arguments: list[Any] | None = None) -> Any:
 
 def packer(structure: type[Structure]) -> Any:
     """Makes the bytes of a structure of pointers and numbers of 64 bits, in a third of the time ctypes takes."""
-    made = struct.Struct("".join("P" if kind is c_void_p else "q" for _, kind in structure._fields_))
+    made = struct.Struct("".join("P" if kind is c_void_p else "q" for _, kind, *_ in structure._fields_))
     if made.size != ctypes.sizeof(structure):
         raise InternalError(f"{structure.__name__} is not made of pointers and numbers of 64 bits alone")
     return made.pack

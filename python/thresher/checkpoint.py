@@ -207,10 +207,11 @@ def _layer_of(layer: _c.CheckpointLayer, position: int) -> Layer:
     routing = {} if route.top_k == 0 else {
         "top_k": route.top_k, "score": list(SCORES)[route.score], "renormalize": bool(route.renormalize),
         "scaling": route.scaling, "group_count": route.group_count or 1, "groups_kept": route.groups_kept or 1}
-    text = {name: getattr(layer, name).decode() for name, ctype in _c.CheckpointLayer._fields_
+    text = {name: getattr(layer, name).decode() for name, ctype, *_ in _c.CheckpointLayer._fields_
             if ctype is ctypes.c_char_p}
-    flags = {name: bool(getattr(layer, name)) for name in ("has_gate", "has_biases", "has_input_scales")}
-    counts = {name: getattr(layer, name) for name in ("index", "expert_count", "hidden", "intermediate",
+    flags: dict[str, Any] = {name: bool(getattr(layer, name))
+                             for name in ("has_gate", "has_biases", "has_input_scales")}
+    counts: dict[str, Any] = {name: getattr(layer, name) for name in ("index", "expert_count", "hidden", "intermediate",
                                                       "shared_intermediate")}
     return Layer(position=position, format=FORMATS[layer.format], top_k=options.top_k,
                  activation=list(ACTIVATION_FUNCTIONS)[options.activation], alpha=options.alpha, beta=options.beta,

@@ -147,8 +147,8 @@ class Engine(Handle):
     """A device: "cpu", "gpu", "gpu:1", or "emulator", which runs the GPU's kernels on the CPU.
 
     threads: of the CPU; 0 is one per core that this process may use. cache_folder: where a GPU's compiled
-    kernels are kept; None: the user's cache. plan_file: what `thresher tune` wrote. An engine may be used from many threads; calls give the
-    interpreter's lock back. After a fork() make another.
+    kernels are kept; None: the user's cache. plan_file: what `thresher tune` wrote. An engine may be used from
+    many threads; calls give the interpreter's lock back. After a fork() make another.
 
     >>> engine = Engine(threads=1)
     >>> engine.device
@@ -226,7 +226,7 @@ class Engine(Handle):
         thresher.Plan(gemm, 1 groups, 'cpu_portable')
         """
         shapes = tuple((int(m), int(n), int(k)) for m, n, k in groups)
-        array = (_c.Group * len(shapes))(*shapes)
+        array = (_c.Group * len(shapes))(*(_c.Group(*shape) for shape in shapes))
         problem = _c.Problem(b"", number_of(op, OPS, "op"), number_of(activations, ACTIVATIONS, "activations"),
                              number_of(output, OUTPUTS, "output"), array, len(shapes))
         handle = c_void_p()

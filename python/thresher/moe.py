@@ -57,13 +57,14 @@ class Expert:
         return expert
 
 
-def moe_options(*, top_k: int, tokens_max: int = 4096, first_expert: int = 0, activations: str = "bf16",
-                x: str = "fp32", out: str | None = None, activation: str = "silu", alpha: float = 1.0,
+def moe_options(*, top_k: int, tokens_max: int = 4096, first_expert: int = 0, router_experts: int = 0,
+                activations: str = "bf16", x: str = "fp32", out: str | None = None, activation: str = "silu", alpha: float = 1.0,
                 beta: float = 0.0, limit: float = float("inf"), weight_on_input: bool = False,
                 batch_invariant: bool = False) -> _c.MoeOptions:
     """The options of a MoeLayer, checked as far as words go."""
     options = lib.thresher_moe_options_defaults()
     options.top_k, options.tokens_max, options.first_expert = top_k, tokens_max, first_expert
+    options.router_experts = router_experts
     options.activations = number_of(activations, ACTIVATIONS, "activations")
     options.x = number_of(x, OUTPUTS, "x")
     options.out = number_of(out or x, OUTPUTS, "out")

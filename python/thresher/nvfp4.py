@@ -57,7 +57,7 @@ class Matrix:
         return f"thresher.Matrix({rows} x {k}, global_scale={self.global_scale!r})"
 
 
-_GLOBAL_SCALES = {None: 0, "amax": 1}
+_GLOBAL_SCALES: dict[Any, int] = {None: 0, "amax": 1}
 _GIVEN = 2
 
 

@@ -38,7 +38,8 @@ _OUTPUTS = {torch.bfloat16: "bf16", torch.float16: "fp16", torch.float32: "fp32"
 _SMALLEST_BUCKET = 16
 _run = _c.unchecked("thresher_run")
 _enqueue = _c.unchecked("thresher_moe_enqueue", [c_void_p, c_char_p, c_void_p])  # tokens as bytes
-_tokens = _c.packer(_c.MoeTokens)
+_enqueue_rows = _c.unchecked("thresher_enqueue_rows", [c_void_p, c_char_p, c_void_p])  # and rows
+_tokens, _rows = _c.packer(_c.MoeTokens), _c.packer(_c.Rows)
 
 _engines: dict[torch.device, Engine] = {}
 _engines_turn = threading.Lock()
@@ -68,6 +69,11 @@ def _with_index(device: torch.device) -> torch.device:
     if device.type == "cuda" and device.index is None:
         return torch.device("cuda", torch.cuda.current_device())
     return device
+
+
+def _number_of(device: torch.device) -> int:
+    """As Tensor.get_device() says it, which costs less than Tensor.device."""
+    return -1 if device.index is None else device.index
 
 
 def _open(device: torch.device) -> Engine:
@@ -118,7 +124,8 @@ class GroupedWeights:
         if len(ops) != 1 or len(shapes) != 1:
             raise Error(f"groups differ: {sorted(ops)}, (n, k) {sorted(shapes)}")
         (self.op,), ((self.n, self.k),) = ops, shapes
-        self.is_plain = len(self.weights) == 1 and activations is not torch.uint8 and self.device.type == "cpu"
+        self.is_plain = len(self.weights) == 1 and activations is not torch.uint8
+        self.device_index = _number_of(self.device)
         self.row_elements = self.k // 2 if activations is torch.uint8 else self.k
         factors = zip(*(_one_each(value, self.weights, what) for value, what in (
             (a_global_scale, "a_global_scale"), (alpha, "alpha"), (alpha_up, "alpha_up"))))
@@ -186,6 +193,11 @@ def _output_dtype(a: torch.Tensor, out_dtype: torch.dtype | None) -> torch.dtype
 def _check(grouped: GroupedWeights, a: torch.Tensor, counts: torch.Tensor | None,
            a_scales: torch.Tensor | None) -> None:
     """What the library cannot see behind an address."""
+    shape = a.shape
+    if (counts is None and a_scales is None and grouped.is_plain and a.dtype is grouped.activations
+            and len(shape) == 2 and shape[1] == grouped.k and a.is_contiguous()
+            and a.get_device() == grouped.device_index):
+        return  # what most calls are, looked at in the shortest way
     if a.dtype is not grouped.activations:
         raise Error(f"a is of {a.dtype} but the weights were packed for {grouped.activations}")
     if a.dim() != 2 or a.shape[1] != grouped.row_elements:
@@ -233,13 +245,9 @@ _HOST_CALLS_KEPT = 256
 def _host_product(op: str, a: torch.Tensor, weights: int, counts: torch.Tensor | None = None,
                   a_scales: torch.Tensor | None = None, *, out_dtype: torch.dtype | None = None) -> torch.Tensor:
     grouped = _find(weights, op)
-    shape, dtype = a.shape, a.dtype
-    # What most calls are is looked at in the shortest way.
-    if not (counts is None and a_scales is None and grouped.is_plain and dtype is grouped.activations
-            and len(shape) == 2 and shape[1] == grouped.k and a.is_contiguous()):
-        _check(grouped, a, counts, a_scales)
-    rows = shape[0]
-    output = dtype if out_dtype is None and a_scales is None else _output_dtype(a, out_dtype)
+    _check(grouped, a, counts, a_scales)
+    rows = a.shape[0]
+    output = a.dtype if out_dtype is None and a_scales is None else _output_dtype(a, out_dtype)
     key: Any
     if counts is None:
         key = (rows, output)
@@ -249,7 +257,7 @@ def _host_product(op: str, a: torch.Tensor, weights: int, counts: torch.Tensor |
         if sum(of_groups) != rows:
             raise Error(f"the counts sum to {sum(of_groups)} but a has {rows} rows")
     out = torch.empty(rows, grouped.n, dtype=output)
-    idle = grouped._ready.get(key)
+    idle: Any = grouped._ready.get(key)
     try:
         call = idle.pop()
     except (IndexError, AttributeError):  # they are all in use, or there were none yet
@@ -281,6 +289,21 @@ class _BoundCall(Handle):
                           byref(handle))
         self._own(handle)
         self.stream = torch.cuda.current_stream(grouped.device)
+        self.rows: int | None = None  # what counts says, if it is known
+        self.is_captured = False
+
+    def set_counts(self, rows: int, counts: torch.Tensor | None) -> None:
+        """Queues what tells kernels how many rows groups have.
+
+        A graph says it whenever it is replayed, so that after a capture nobody knows what was said last.
+        """
+        self.is_captured = self.is_captured or torch.cuda.is_current_stream_capturing()
+        if counts is not None:
+            self.counts.copy_(counts)
+            self.rows = None
+        elif self.rows != rows or self.is_captured:
+            self.counts.fill_(rows)
+            self.rows = rows
 
 
 def _bucket(rows: int) -> int:
@@ -307,7 +330,7 @@ def _device_product(op: str, a: torch.Tensor, weights: int, counts: torch.Tensor
     out = torch.empty((rows, grouped.n), dtype=output, device=a.device)
     if rows == 0:
         return out
-    where = _c.Rows(a.data_ptr(), None if a_scales is None else a_scales.data_ptr(), out.data_ptr(), 0)
+    where = a.data_ptr(), 0 if a_scales is None else a_scales.data_ptr(), out.data_ptr(), 0
     key = (_bucket(rows), output)
     with grouped._turn:
         call = grouped._ready.get(key)
@@ -315,13 +338,11 @@ def _device_product(op: str, a: torch.Tensor, weights: int, counts: torch.Tensor
             if torch.cuda.is_current_stream_capturing():
                 raise Error(f"{op} of {rows} rows was not called before this capture: a first call plans and compiles, "
                             "which a graph cannot hold. Call it once with as many rows, then capture")
-            call = grouped._ready[key] = _BoundCall(grouped, where, key[0], output)
-        stream = _order(call, a.device)
-        if counts is None:
-            call.counts.fill_(rows)
-        else:
-            call.counts.copy_(counts)
-        lib.thresher_enqueue_rows(call._handle, byref(where), stream)
+            call = grouped._ready[key] = _BoundCall(grouped, _c.Rows(*where), key[0], output)
+        stream = _order(call, grouped.device)
+        call.set_counts(rows, counts)
+        if status := _enqueue_rows(call._handle, _rows(*where), stream):
+            _c.check(status)
     return out
 
 
@@ -340,7 +361,7 @@ class Moe:
         self.layer = layer
         self.handle, self.hidden, self.top_k, self.tokens_max = (layer._handle, layer.hidden, layer.top_k,
                                                                  layer.tokens_max)
-        self.device_index = -1 if self.device.index is None else self.device.index  # as Tensor.get_device() says
+        self.device_index = _number_of(self.device)
         self.x_dtype, self.out_dtype = (_DTYPES[kind] for kind in (layer.x_type, layer.out_type))
         self.stream = torch.cuda.current_stream(self.device) if self.device.type == "cuda" else None
         self.id = next(_ids)
@@ -349,6 +370,7 @@ class Moe:
 
 _DTYPES = {word: dtype for dtype, word in _OUTPUTS.items()}
 _INT32_MAX = 2**31 - 1
+_INT32, _FLOAT32, _empty_like = torch.int32, torch.float32, torch.empty_like  # found in one step, not two
 _layers: dict[int, weakref.ref[Moe]] = {}
 
 
@@ -389,15 +411,17 @@ def _of_slots(tensor: torch.Tensor, shape: tuple[int, int], dtype: torch.dtype, 
 
 def _moe(x: torch.Tensor, ids: torch.Tensor, weights: torch.Tensor, layer: int,
          shared_weights: torch.Tensor | None = None) -> torch.Tensor:
-    moe = _find_layer(layer)
-    shape = x.shape
-    count = shape[0]
-    if (shared_weights is None and x.dtype is moe.x_dtype and ids.dtype is torch.int32 and weights.dtype is torch.float32
-            and x.is_contiguous() and ids.is_contiguous() and weights.is_contiguous() and count <= moe.tokens_max
-            and shape == (count, moe.hidden) and ids.shape == weights.shape == (count, moe.top_k)
+    reference = _layers.get(layer)
+    moe = (None if reference is None else reference()) or _find_layer(layer)
+    shape, of_slots = x.shape, ids.shape
+    count = shape[0] if shape else 0
+    if (shared_weights is None and x.dtype is moe.x_dtype and ids.dtype is _INT32 and weights.dtype is _FLOAT32
+            and count <= moe.tokens_max and len(shape) == 2 and shape[1] == moe.hidden
+            and of_slots == weights.shape and len(of_slots) == 2 and of_slots[0] == count and of_slots[1] == moe.top_k
+            and x.is_contiguous() and ids.is_contiguous() and weights.is_contiguous()
             and x.get_device() == ids.get_device() == weights.get_device() == moe.device_index):
         # What most calls are, looked at in the shortest way.
-        out = torch.empty_like(x) if moe.out_dtype is moe.x_dtype else torch.empty_like(x, dtype=moe.out_dtype)
+        out = _empty_like(x) if moe.out_dtype is moe.x_dtype else _empty_like(x, dtype=moe.out_dtype)
         tokens = _tokens(x.data_ptr(), 0, ids.data_ptr(), weights.data_ptr(), 0, out.data_ptr(), 0, count)
         status = _enqueue(moe.handle, tokens, None if moe.stream is None else _order(moe, moe.device))
         if status:
@@ -497,7 +521,11 @@ def _fake_quantize(x: torch.Tensor, global_scale: torch.Tensor | None) -> tuple[
 
 
 def _register() -> torch.library.Library:
-    library = torch.library.Library("thresher", "DEF")
+    try:
+        library = torch.library.Library("thresher", "DEF")
+    except RuntimeError as error:
+        raise ImportError("torch.ops.thresher is there already: another copy of thresher.torch is loaded in this "
+                          f"process, and torch has one set of operators for all ({error})") from None
     for op in ("gemm", "dual"):
         library.define(f"{op}(Tensor a, int weights, Tensor? counts=None, Tensor? a_scales=None, *, "
                        "ScalarType? out_dtype=None) -> Tensor")

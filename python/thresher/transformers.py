@@ -186,9 +186,10 @@ class ThresherQuantizer(HfQuantizer):
         for name, module in list(model.named_modules()):
             if isinstance(module, nn.Linear):
                 stored = names.of(name)
-                if names.kinds.get(stored) == "nvfp4":
+                kind = names.kinds.get(stored)
+                if kind == "nvfp4":
                     model.set_submodule(name, ThresherLinear(checkpoint, stored, module, dtype))
-                elif names.kinds.get(stored) == "fp8":
+                elif kind == "fp8":
                     self.fp8[name] = stored
         names.check_all_used([experts.layer.prefix for _, experts in replaced])
         self.checkpoint = checkpoint
@@ -271,7 +272,7 @@ class _Names:
 
     def __init__(self, checkpoint: Checkpoint):
         self.path = checkpoint.path
-        self.kinds: dict[str | None, str] = {}
+        self.kinds: dict[str, str] = {}
         self.used: set[str] = set()
         tensors = checkpoint.tensors
         for name, tensor in tensors.items():
@@ -282,14 +283,15 @@ class _Names:
             elif leaf == "weight" and tensor.dtype == "F8_E4M3":
                 self.kinds[module] = "fp8"
 
-    def of(self, module: str) -> str | None:
+    def of(self, module: str) -> str:
+        """What the checkpoint calls it; nothing if it has none of it."""
         candidates = [module] + [theirs + module.removeprefix(ours) for ours, theirs in self.PREFIXES
                                  if module.startswith(ours)]
         for candidate in candidates:
             if candidate in self.kinds:
                 self.used.add(candidate)
                 return candidate
-        return None
+        return ""
 
     def check_all_used(self, experts: list[str]) -> None:
         """A matrix that nobody took would leave random weights behind."""

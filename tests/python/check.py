@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs tests of the Python package: check.py LIBRARY MODULE [NEEDED==|>=VERSION...]
 
-The interpreter is the first of build/torch, build/venv and the system's that has all that is needed; without one the
-tests are skipped (exit code 77), and it says why.
+The interpreter is the first of build/torch, build/vllm, build/venv and the system's that has all that is needed;
+without one the tests are skipped (exit code 77), and it says why.
 """
 import os
 import pathlib
@@ -13,7 +13,7 @@ import sys
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]
-INTERPRETERS = [ROOT / "build" / "torch" / "bin" / "python3", ROOT / "build" / "venv" / "bin" / "python3",
+INTERPRETERS = [*(ROOT / "build" / name / "bin" / "python3" for name in ("torch", "vllm", "venv")),
                 pathlib.Path(sys.executable)]
 SKIPPED = 77
 
@@ -23,13 +23,13 @@ def why_not(interpreter, needed):
     if not interpreter.exists():
         return f"{interpreter} is not there"
     for need in needed:
-        name, _, version = need.partition(">=")
+        name, relation, version = re.fullmatch(r"(\w+)(>=|==)([\d.]+)", need).groups()
         ask = f"import importlib.metadata as m; print(m.version({name!r}))"
         done = subprocess.run([interpreter, "-c", ask], capture_output=True, text=True)
         if done.returncode != 0:
             return f"{interpreter} has no {name}"
         has = done.stdout.strip()
-        if numbers(has) < numbers(version):
+        if numbers(has) < numbers(version) or relation == "==" and numbers(has) != numbers(version):
             return f"{interpreter} has {name} {has}, and {need} is needed"
     return ""
 

@@ -4,8 +4,10 @@
 THRESHER_INDUCTOR=1 compiles with torch's own compiler too, which takes a minute on a CPU.
 """
 import gc
+import importlib.util
 import os
 import signal
+import sys
 import threading
 import types
 import unittest
@@ -182,6 +184,7 @@ class Operators(unittest.TestCase):
                     ("torch.float32 but the weights were packed for torch.bfloat16", lambda: gemm(a.float(), one.id)),
                     ("shape", lambda: gemm(a[:, :8].contiguous(), one.id)),
                     ("shape", lambda: gemm(a[0], one.id)),
+                    (r"shape \(\)", lambda: gemm(a[0, 0], one.id)),
                     ("not contiguous", lambda: gemm(a.new_zeros(16, 3).T, one.id)),
                     ("no weights of id 999999", lambda: gemm(a, 999999)),
                     ("packed for gemm, not for dual", lambda: torch.ops.thresher.dual(a, one.id)),
@@ -222,6 +225,18 @@ class Operators(unittest.TestCase):
             finally:
                 os._exit(code)
         self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+    def test_a_second_copy_of_the_package(self):
+        """Registers nothing over the first, which goes on."""
+        folder = os.path.dirname(thresher.__file__)
+        spec = importlib.util.spec_from_file_location("other", thresher.__file__, submodule_search_locations=[folder])
+        sys.modules["other"] = importlib.util.module_from_spec(spec)
+        self.addCleanup(lambda: [sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] == "other"])
+        spec.loader.exec_module(sys.modules["other"])
+        with self.assertRaisesRegex(ImportError, "another copy of thresher.torch"):
+            importlib.import_module("other.torch")
+        grouped = tt.GroupedWeights([weight(8, 16)])
+        self.assertEqual(torch.ops.thresher.gemm(tokens(1, 16, torch.bfloat16, "cpu"), grouped.id).shape, (1, 8))
 
     def test_weights_go_with_their_last_reference(self):
         grouped = tt.GroupedWeights([weight(8, 16)])
@@ -310,6 +325,9 @@ class Layers(unittest.TestCase):
             for sentence, arguments in [
                     ("x is of torch.float32 but the layer was made", (x.float(), ids, weights, layer.id)),
                     ("x has shape", (x[:, :32], ids, weights, layer.id)),
+                    ("x has shape", (x[0], ids, weights, layer.id)),
+                    (r"x has shape \(\)", (x[0, 0], ids, weights, layer.id)),
+                    (r"ids has shape \(\)", (x, ids[0, 0], weights, layer.id)),
                     ("not contiguous", (x.new_zeros(64, 3).T, ids, weights, layer.id)),
                     ("ids has shape", (x, ids[:2], weights, layer.id)),
                     ("weights has shape", (x, ids, weights[:, :1], layer.id)),
@@ -319,6 +337,12 @@ class Layers(unittest.TestCase):
                     ("no layer of id 999999", (x, ids, weights, 999999))]:
                 with self.subTest(sentence, device=device), self.assertRaisesRegex(thresher.Error, sentence):
                     call(*arguments)
+        if "cuda" in DEVICES:
+            for sentence, arguments in [("x is on cpu but the layer is on cuda:0", (x.cpu(), ids.cpu(), weights.cpu())),
+                                        ("ids has shape .* on cpu instead of", (x, ids.cpu(), weights)),
+                                        ("weights has shape .* on cpu instead of", (x, ids, weights.cpu()))]:
+                with self.subTest(sentence), self.assertRaisesRegex(thresher.Error, sentence):
+                    call(*arguments, layer.id)
         own = thresher.Engine(threads=1)
         with self.assertRaisesRegex(thresher.Error, "belongs to"):
             tt.Moe(thresher.MoeLayer(own, moe("cpu")[1], top_k=2), "cpu")
@@ -347,6 +371,21 @@ class Layers(unittest.TestCase):
         torch.cuda.synchronize()
         for one in results:
             self.assertTrue(torch.equal(one, now))
+
+    @unittest.skipUnless(torch.cuda.is_available(), "no GPU")
+    def test_tensors_and_layers_may_go_while_work_is_queued(self):
+        layer, _ = moe("cuda")
+        x, (ids, weights) = tokens(8, 64, torch.bfloat16, "cuda"), routed(8, "cuda")
+        expected = torch.ops.thresher.moe(x, ids, weights, layer.id)
+        torch.cuda.synchronize()
+        torch.cuda._sleep(50_000_000)
+        for _ in range(20):
+            result = torch.ops.thresher.moe(x.clone(), ids.clone(), weights.clone(), layer.id)
+            torch.full_like(x, float("nan"))
+        del layer
+        gc.collect()
+        others = [moe("cuda")[0] for _ in range(3)]  # where it was
+        self.assertTrue(torch.equal(result, expected), len(others))
 
 
 class Emulated(unittest.TestCase):
@@ -441,6 +480,21 @@ class Streams(unittest.TestCase):
             expected = torch.ops.thresher.gemm(a.clone(), self.grouped.id, counts.clone())
             self.assertTrue(torch.equal(result, expected))
 
+    def test_a_graph_and_calls_of_other_sizes(self):
+        """They share what says how many rows there are."""
+        one = tt.GroupedWeights([weight(64, 64)], device="cuda")
+        a = tokens(12, 64, torch.bfloat16, "cuda")
+        whole, poison = torch.ops.thresher.gemm(a, one.id), float("nan")
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            captured = torch.ops.thresher.gemm(a[:7], one.id)
+        for rows in (12, 3, 12, 7):
+            captured.fill_(poison)
+            self.assertTrue(torch.equal(torch.ops.thresher.gemm(a[:rows], one.id), whole[:rows]))
+            graph.replay()
+            self.assertTrue(torch.equal(captured, whole[:7]))
+            self.assertTrue(torch.equal(torch.ops.thresher.gemm(a[:rows], one.id), whole[:rows]))
+
     def test_a_capture_without_a_first_call_says_so(self):
         fresh = tt.GroupedWeights([weight(64, 64)], device="cuda")
         a = tokens(4, 64, torch.bfloat16, "cuda")
@@ -454,6 +508,25 @@ class Streams(unittest.TestCase):
         for _ in range(20):
             result = torch.ops.thresher.gemm(self.a.clone(), self.grouped.id, self.counts.clone())
             torch.full_like(self.a, float("nan"))
+        self.assertTrue(torch.equal(result, self.expected))
+
+    def test_weights_may_go_while_work_is_queued(self):
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            torch.cuda._sleep(50_000_000)
+            result = torch.ops.thresher.gemm(self.a, self.grouped.id, self.counts)
+        del self.grouped
+        gc.collect()
+        others = [tt.GroupedWeights([weight(256, 256, 9)] * 4, device="cuda"), torch.full((4,), -1, device="cuda")]
+        stream.synchronize()
+        self.assertTrue(torch.equal(result, self.expected), len(others))
+
+    def test_another_streams_device_is_never_taken(self):
+        """The stream is the current one of the tensors' device, whatever device is current."""
+        if torch.cuda.device_count() < 2:
+            self.skipTest("one GPU")
+        with torch.cuda.device(1):
+            result = torch.ops.thresher.gemm(self.a, self.grouped.id, self.counts)
         self.assertTrue(torch.equal(result, self.expected))
 
     def test_devices_are_not_mixed(self):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`pip wheel .` makes one wheel for every Python 3, and what it installs works: wheel_check.py BUILD_FOLDER
+"""`pip wheel .` makes one wheel for every Python 3, and a new environment works with it: wheel_check.py BUILD_FOLDER
 
 Library and command are those of the build folder, so nothing is compiled. Skipped (77) without pip's tools.
 """
@@ -19,6 +19,9 @@ engine = thresher.Engine(threads=1)
 w = engine.pack(thresher.quantize(np.full((8, 16), 6, np.float32), global_scale=None))
 c = engine.gemm(np.ones((1, 16), np.float16), w)
 assert (c == 96).all(), c
+import importlib.metadata
+plugin, = importlib.metadata.entry_points(group="vllm.general_plugins")
+assert plugin.value == "thresher.vllm:register", plugin
 """
 
 
@@ -26,9 +29,19 @@ def run(*command, **options):
     return subprocess.run([str(word) for word in command], check=True, **options)
 
 
+def new_environment(folder):
+    """Nothing is in it but numpy, which is borrowed: this must work without a network."""
+    run(PYTHON, "-m", "venv", "--without-pip", folder)
+    site, = folder.glob("lib/python*/site-packages")
+    lender, = PYTHON.parents[1].glob("lib/python*/site-packages")
+    (site / "numpy.pth").write_text(f"{lender}\n")
+    return folder / "bin" / "python3"
+
+
 def main(build):
-    if subprocess.run([PYTHON, "-c", "import scikit_build_core, numpy, pip"], capture_output=True).returncode != 0:
-        print(f"skipped: {PYTHON} has no scikit-build-core or numpy")
+    tools = subprocess.run([PYTHON, "-c", "import scikit_build_core, numpy, pip"], capture_output=True, text=True)
+    if tools.returncode != 0:
+        print(f"skipped: {PYTHON}: {tools.stderr.strip().splitlines()[-1]}")
         return 77
     with tempfile.TemporaryDirectory() as folder:
         place = pathlib.Path(folder)
@@ -36,12 +49,15 @@ def main(build):
             "-C", f"cmake.define.THRESHER_BUILT={build}", "-C", f"build-dir={place}/build")
         wheel, = place.glob("*.whl")
         assert "-py3-none-linux_" in wheel.name, wheel.name
-        run(PYTHON, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", place / "site", wheel)
+        python = new_environment(place / "new")
+        run(PYTHON, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index", wheel)
         # Without this the package would find a library elsewhere.
-        environment = {name: value for name, value in os.environ.items() if name != "THRESHER_LIBRARY"}
-        run(PYTHON, "-c", USE, place / "site", cwd=place, env={**environment, "PYTHONPATH": str(place / "site")})
-        said = run(place / "site" / "bin" / "thresher", "--help", capture_output=True, text=True).stdout
-        assert "bench" in said, said
+        environment = {name: value for name, value in os.environ.items()
+                       if name not in ("THRESHER_LIBRARY", "PYTHONPATH")}
+        run(python, "-c", USE, place / "new", cwd=place, env=environment)
+        for command in ([place / "new" / "bin" / "thresher"], [python, "-m", "thresher"]):
+            said = run(*command, "--help", capture_output=True, text=True, cwd=place, env=environment).stdout
+            assert "bench" in said, said
     return 0
 
 
