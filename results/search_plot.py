@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The table and the chart of docs/tuning.md from results/spaces: our search, trials at random, and Kernel Tuner's strategies.
+"""The tables and the chart of docs/tuning.md from results/spaces: our search, trials at random, and Kernel Tuner's strategies.
 
-    python3 results/search_plot.py             writes docs/search.svg, prints the table
+    python3 results/search_plot.py             writes docs/search.svg, prints the tables: of the spaces that ship, and of those held out
 """
 import json
 import pathlib
@@ -15,9 +15,9 @@ COLOURS = {"search": "#0b6e4f", "random": "#888888"}
 PEER_COLOURS = ["#b5532a", "#3a5fa0", "#8a6d1d"]
 
 
-def read():
-    spaces = json.loads((ROOT / "results/spaces/search.json").read_text())["spaces"]
-    peers = [json.loads(line) for line in (ROOT / "results/spaces/peers.jsonl").read_text().splitlines()]
+def read(ours, theirs):
+    spaces = json.loads((ROOT / "results/spaces" / ours).read_text())["spaces"]
+    peers = [json.loads(line) for line in (ROOT / "results/spaces" / theirs).read_text().splitlines()]
     return spaces, {(peer["space"], peer["strategy"]): peer for peer in peers}
 
 
@@ -92,5 +92,7 @@ def chart(spaces, peers, strategies):
 
 
 if __name__ == "__main__":
-    SPACES, PEERS = read()
+    SPACES, PEERS = read("search.json", "peers.jsonl")
     chart(SPACES, PEERS, table(SPACES, PEERS))
+    print()
+    table(*read("held_out.json", "held_out_peers.jsonl"))

@@ -57,7 +57,7 @@ Option device_option(std::string& word) {
           .value = &word,
           .what =
               "Which device of the backend: a GPU's number; sm80 for the kernels of Ampere and "
-              "newer on any GPU, or in the emulator",
+              "newer on any GPU, or in the emulator; there also sm100, Blackwell's",
           .default_text = "the first GPU; the emulator of sm90"};
 }
 

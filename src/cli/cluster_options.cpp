@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
+#include "cli/backend_option.hpp"
 #include "cli/selection.hpp"
+#include "digest/sha256.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -35,14 +37,19 @@ std::vector<Option> cluster_options(ClusterOptions& options) {
           {.name = "--spool",
            .value = &options.spool,
            .what = "Folder that this machine and the nodes share",
-           .default_text = "beside the ledger"}};
+           .default_text = "beside the ledger or the plan"},
+          {.name = "--classes",
+           .value = &options.classes,
+           .what = "Only nodes of these classes of machines: parts of the names that 'thresher "
+                   "doctor --on slurm' shows",
+           .default_text = "any"}};
 }
 
 void check_cluster(const ClusterOptions& options) {
   if (options.is_remote()) return;
-  const bool has_more =
-      !options.partition.empty() || !options.gres.empty() || !options.spool.empty();
-  if (has_more) throw UsageError("--partition, --gres and --spool are for --on slurm");
+  const bool has_more = !options.partition.empty() || !options.gres.empty() ||
+                        !options.spool.empty() || !options.classes.empty();
+  if (has_more) throw UsageError("--partition, --gres, --spool and --classes are for --on slurm");
 }
 
 int job_count(const ClusterOptions& options) {
@@ -52,6 +59,34 @@ int job_count(const ClusterOptions& options) {
 
 cluster::SlurmOptions slurm_options(const ClusterOptions& options) {
   return {.partition = options.partition, .gres = options.gres, .jobs = job_count(options)};
+}
+
+const Backend& backend_there(const ClusterOptions& options, std::string word,
+                             const std::vector<std::string>& variants) {
+  const bool asks_for_gpu = options.gres.starts_with("gpu");
+  if (word.empty() && variants.empty()) word = asks_for_gpu ? "gpu" : "cpu";
+  return choose_backend(word, variants, /*why_no_gpu=*/{});
+}
+
+cluster::CoordinatorOptions coordinator_options(const std::filesystem::path& folder,
+                                                const std::string& job_name) {
+  namespace fs = std::filesystem;
+  return {.name = job_name,
+          .command = {fs::read_symlink("/proc/self/exe").string(), "task", folder.string()},
+          .folder = fs::current_path()};
+}
+
+std::string plain_name(std::string name) {
+  for (char& c : name) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (!plain && c != '-' && c != '_' && c != '.') c = '_';
+  }
+  return name;
+}
+
+std::string digits_of(const std::string& text) {
+  constexpr std::size_t kDigits = 12;
+  return sha256_hex(text).substr(0, kDigits);
 }
 
 std::string cluster_words(const ClusterOptions& options) {
@@ -64,13 +99,16 @@ std::string cluster_words(const ClusterOptions& options) {
   for (const auto& [name, value] : named) {
     if (!value.empty()) words += fmt::format(" {} {}", name, shell_quoted(value));
   }
+  for (std::size_t i = 0; i < options.classes.size(); ++i) {
+    words += fmt::format("{} {}", i == 0 ? " --classes" : "", shell_quoted(options.classes[i]));
+  }
   return words;
 }
 
 std::filesystem::path spool_folder(const ClusterOptions& options,
-                                   const std::filesystem::path& ledger) {
+                                   const std::filesystem::path& beside) {
   namespace fs = std::filesystem;
-  return fs::absolute(options.spool.empty() ? fs::path(ledger.string() + ".cluster")
+  return fs::absolute(options.spool.empty() ? fs::path(beside.string() + ".cluster")
                                             : options.spool);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// --on slurm and what goes with it: where matches are played. docs/cluster.md says how.
+// --on slurm and what goes with it: where matches are played, and by which jobs. docs/cluster.md
+// says how.
 #pragma once
 
 #include <filesystem>
@@ -7,7 +8,8 @@
 #include <vector>
 
 #include "cli/command.hpp"
-#include "cluster/slurm.hpp"
+#include "cluster/coordinator.hpp"
+#include "engine/backends.hpp"
 
 namespace thresher::cli {
 
@@ -20,6 +22,8 @@ struct ClusterOptions {
   std::string gres;
   int jobs = 0;  // 0: one here, on a cluster as many as there are nodes
   std::filesystem::path spool;
+  // Parts of names of classes of machines; empty: any node will do.
+  std::vector<std::string> classes;
 
   bool is_remote() const { return on != kHere; }
 };
@@ -33,11 +37,24 @@ void check_cluster(const ClusterOptions& options);
 int job_count(const ClusterOptions& options);
 cluster::SlurmOptions slurm_options(const ClusterOptions& options);
 
+// The backend of its nodes: of those this machine knows nothing but what was asked for.
+const Backend& backend_there(const ClusterOptions& options, std::string word,
+                             const std::vector<std::string>& variants = {});
+
+// Tasks run this program here, with orders and records in `folder`, as jobs of this name.
+cluster::CoordinatorOptions coordinator_options(const std::filesystem::path& folder,
+                                                const std::string& job_name);
+
+// Fit for a folder, and for a job that squeue finds by its name.
+std::string plain_name(std::string name);
+// Twelve of a text's digest.
+std::string digits_of(const std::string& text);
+
 // As words of a command that goes on; empty for what is played here.
 std::string cluster_words(const ClusterOptions& options);
 
-// The folder that coordinator and nodes share: beside the ledger, unless another is named.
+// The folder that coordinator and nodes share: beside the ledger or plan, unless another is named.
 std::filesystem::path spool_folder(const ClusterOptions& options,
-                                   const std::filesystem::path& ledger);
+                                   const std::filesystem::path& beside);
 
 }  // namespace thresher::cli

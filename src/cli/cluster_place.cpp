@@ -9,7 +9,6 @@
 #include "cli/cluster_task.hpp"
 #include "cli/commands.hpp"
 #include "cluster/order.hpp"
-#include "digest/sha256.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -19,20 +18,6 @@ namespace fs = std::filesystem;
 constexpr double kSurveySeconds = 120;
 constexpr int kLostInARowMax = 3;
 constexpr const char* kCheckOfCluster = "cluster";
-
-// Fit for a folder, and for a job that squeue finds by its name.
-std::string plain_name(std::string name) {
-  for (char& c : name) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (!plain && c != '-' && c != '_' && c != '.') c = '_';
-  }
-  return name;
-}
-
-std::string digits_of(const std::string& text) {
-  constexpr std::size_t kDigits = 12;
-  return sha256_hex(text).substr(0, kDigits);
-}
 
 nlohmann::json pitches_to_json(const std::vector<Pitch>& pitches) {
   nlohmann::json json = nlohmann::json::array();
@@ -56,15 +41,17 @@ ClusterPlace::ClusterPlace(const ClusterOptions& options, const fs::path& ledger
 std::unique_ptr<cluster::Coordinator> ClusterPlace::coordinator_for(
     const std::string& folder_name, const std::string& job_name) const {
   const fs::path folder = folder_ / folder_name;
-  const std::string program = fs::read_symlink("/proc/self/exe").string();
-  return std::make_unique<cluster::Coordinator>(
-      cluster::Spool(folder), cluster::slurm_queue(slurm_),
-      cluster::CoordinatorOptions{
-          .name = job_name,
-          .command = {program, "task", folder.string()},
-          .folder = fs::current_path(),
-          .report = [this](const std::string& text) { voice_.report(text); },
-          .announce = [this](const std::string& text) { voice_.announce(text); }});
+  cluster::CoordinatorOptions options = coordinator_options(folder, job_name);
+  options.report = [this](const std::string& text) { voice_.report(text); };
+  options.announce = [this](const std::string& text) { voice_.announce(text); };
+  return std::make_unique<cluster::Coordinator>(cluster::Spool(folder),
+                                                cluster::slurm_queue(slurm_), std::move(options));
+}
+
+void ClusterPlace::claim(const std::string& season) {
+  fs::create_directories(folder_);
+  claim_ = cluster::hold_file(folder_ / (plain_name(season) + ".lock"),
+                              fmt::format("season '{}'", season));
 }
 
 // In a folder of its own: there is no season yet that could go on.
@@ -74,7 +61,10 @@ nlohmann::json ClusterPlace::ask_once(nlohmann::json order, double seconds_max) 
   const std::unique_ptr<cluster::Coordinator> coordinator =
       coordinator_for(name, "thresher-" + name);
   nlohmann::json record;
-  coordinator->play({{.id = name, .order = std::move(order), .seconds_max = seconds_max}},
+  coordinator->play({{.id = name,
+                      .order = std::move(order),
+                      .seconds_max = seconds_max,
+                      .classes = options_.classes}},
                     [&](std::size_t, const cluster::TaskResult& result) {
                       if (!result.failure.empty()) throw Error(result.failure);
                       record = result.record;
@@ -175,7 +165,10 @@ void ClusterPlace::play_all(const std::vector<MatchOrder>& orders, const TakeRep
     json["kind"] = kMatchOrder;
     json["champion_hash"] = contestant_hash(order.match.champion);
     json["challenger_hash"] = contestant_hash(order.match.challenger);
-    tasks.push_back({order.id, std::move(json), order.match.options.seconds_max});
+    // A match that goes on belongs to the class that its heats came from.
+    tasks.push_back({order.id, std::move(json), order.match.options.seconds_max,
+                     order.machine_class.empty() ? options_.classes
+                                                 : std::vector<std::string>{order.machine_class}});
   }
   double longest = 0;
   coordinator_->play(tasks, [&](std::size_t index, const cluster::TaskResult& result) {

@@ -27,6 +27,10 @@ class ClusterPlace {
 
   void set_voice(Voice voice) { voice_ = std::move(voice); }
 
+  // From here on nobody else begins or plays a season of this name. Before the ledger is read: of
+  // two that find no season there, both would begin one. Throws Error when somebody does.
+  void claim(const std::string& season);
+
   // Fills in what a season is started with, as a node has it, and leaves out the pitches that
   // cannot be played there.
   void survey(SeasonSetup& setup);
@@ -63,6 +67,7 @@ class ClusterPlace {
   std::string name_;
   std::string season_class_;
   std::vector<std::string> other_classes_;
+  referee::UniqueFd claim_;
   std::unique_ptr<cluster::Coordinator> coordinator_;
   int failures_ = 0;  // one after the other
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();

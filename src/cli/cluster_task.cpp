@@ -3,8 +3,11 @@
 #include "cli/cluster_task.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <fstream>
 #include <memory>
@@ -18,6 +21,7 @@
 #include "cli/pitch_needs.hpp"
 #include "cli/presence.hpp"
 #include "cli/season_start.hpp"
+#include "cli/tune_there.hpp"
 #include "cluster/order.hpp"
 #include "cluster/spool.hpp"
 #include "cpu/features.hpp"
@@ -64,16 +68,15 @@ void check_same_program(const Contestant& contestant, const std::string& expecte
                   contestant.name, node_name()));
 }
 
+// Before anything is measured.
+void check_class_of(const nlohmann::json& order, const std::string& backend) {
+  check_class(order.value("classes", std::vector<std::string>()), machine_class(backend));
+}
+
 nlohmann::json carry_out_match(const nlohmann::json& json) {
   MatchOrder order = cluster::order_from_json(json);
   const std::string backend(backend_of(order.match.champion).name);
-  const std::string here = machine_class(backend);
-  if (!order.machine_class.empty() && order.machine_class != here) {
-    throw Error(
-        fmt::format("node {} is of another class ({}) than the one that the match's heats "
-                    "were played on ({})",
-                    node_name(), here, order.machine_class));
-  }
+  check_class_of(json, backend);
   check_same_program(order.match.champion, json.at("champion_hash"));
   check_same_program(order.match.challenger, json.at("challenger_hash"));
   check_match_fits(order.match.suite);
@@ -100,6 +103,7 @@ nlohmann::json missing_needs(const nlohmann::json& pitches) {
 nlohmann::json carry_out_survey(const nlohmann::json& json) {
   SeasonSetup setup;
   setup.rules.backend = resolve_backend(json.at("backend").get<std::string>()).name;
+  check_class_of(json, setup.rules.backend);
   nlohmann::json result{{"machine", machine_here(setup.rules.backend)},
                         {"missing", missing_needs(json.at("pitches"))}};
   if (!json.contains("champion")) return result;
@@ -119,6 +123,7 @@ nlohmann::json carry_out_survey(const nlohmann::json& json) {
 nlohmann::json carry_out_findings(const nlohmann::json& json) {
   SeasonRules rules;
   rules.backend = resolve_backend(json.at("backend").get<std::string>()).name;
+  check_class_of(json, rules.backend);
   rules.suite = cluster::suite_from_json(json.at("suite"));
   rules.match.thread_count = json.at("threads");
   return {{"machine", machine_here(rules.backend)},
@@ -126,7 +131,17 @@ nlohmann::json carry_out_findings(const nlohmann::json& json) {
                                    rates_from_json(json.at("rates")))}};
 }
 
+nlohmann::json carry_out_tuning(const nlohmann::json& json) {
+  const std::string backend(resolve_backend(json.at("backend").get<std::string>()).name);
+  check_class_of(json, backend);
+  const Presence presence("tune");
+  nlohmann::json record = tuning_carried_out(json);
+  record["machine"] = machine_here(backend);
+  return record;
+}
+
 nlohmann::json carry_out_greeting(const nlohmann::json& json) {
+  check_class_of(json, json.at("backend"));
   nlohmann::json result{{"machine", machine_here(json.at("backend"))},
                         {"refused", nlohmann::json::array()}};
   if (!json.at("probe").get<bool>()) return result;
@@ -151,6 +166,10 @@ int run_task(const TaskArguments& arguments) {
   try {
     spool.put_record(id, carried_out(spool.order(id)));
     return kExitOk;
+  } catch (const OtherClass& error) {
+    fmt::print(stderr, "thresher: {}\n", error.what());
+    spool.put_failure(id, {node_name(), error.what(), spool.order(id).at("classes")});
+    return kExitFailure;
   } catch (const std::exception& error) {
     fmt::print(stderr, "thresher: {}\n", error.what());
     spool.put_failure(id, {node_name(), error.what()});
@@ -171,11 +190,27 @@ std::string machine_class(const std::string& backend) {
                      highest_cpu_clock());
 }
 
+void check_class(const std::vector<std::string>& classes, const std::string& machine_class) {
+  const auto small = [](std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return text;
+  };
+  const std::string here = small(machine_class);
+  const bool is_one = std::any_of(classes.begin(), classes.end(), [&](const std::string& one) {
+    return here.find(small(one)) != std::string::npos;
+  });
+  if (classes.empty() || is_one) return;
+  throw OtherClass(fmt::format("it is of another class ({}) than {}", machine_class,
+                               fmt::join(classes, " or ")));
+}
+
 nlohmann::json carried_out(const nlohmann::json& order) {
   const std::string kind = order.value("kind", "");
   if (kind == kMatchOrder) return carry_out_match(order);
   if (kind == kSurveyOrder) return carry_out_survey(order);
   if (kind == kFindingsOrder) return carry_out_findings(order);
+  if (kind == kTuneOrder) return carry_out_tuning(order);
   if (kind == kGreetingOrder) return carry_out_greeting(order);
   throw Error(fmt::format("no order is called '{}'; is the coordinator of another version?", kind));
 }
@@ -183,7 +218,7 @@ nlohmann::json carried_out(const nlohmann::json& order) {
 Command task_command() {
   const auto arguments = std::make_shared<TaskArguments>();
   return {.name = "task",
-          .what = "For a cluster's nodes: carry out one order of a season (docs/cluster.md)",
+          .what = "For a cluster's nodes: carry out one order (docs/cluster.md)",
           .options = {{.name = "spool",
                        .value = &arguments->spool,
                        .what = "The folder of orders and records",

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node does for a season, one order at a time: a match, the survey of the machine that a
-// season begins with, a look at where the champion's time goes, or a greeting.
+// What a node does, one order at a time: for a season a match, the survey of the machine that it
+// begins with, or a look at where the champion's time goes; the tuning of a problem; a greeting.
 #pragma once
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
+
+#include "thresher/error.hpp"
 
 namespace thresher::cli {
 
@@ -12,10 +15,19 @@ inline constexpr const char* kMatchOrder = "match";
 inline constexpr const char* kSurveyOrder = "survey";
 inline constexpr const char* kFindingsOrder = "findings";
 inline constexpr const char* kGreetingOrder = "greeting";
+inline constexpr const char* kTuneOrder = "tune";
 
 // What verdicts of this machine hold for: its processor or GPU with its clocks, and how many cores
 // there are.
 std::string machine_class(const std::string& backend);
+
+// This machine is of none of the classes that an order may be carried out on.
+struct OtherClass : Error {
+  using Error::Error;
+};
+
+// Throws OtherClass. A class is called by any part of its name, in large letters or small.
+void check_class(const std::vector<std::string>& classes, const std::string& machine_class);
 
 // Carries an order out, here. Throws Error when it cannot be.
 nlohmann::json carried_out(const nlohmann::json& order);

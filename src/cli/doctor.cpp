@@ -84,7 +84,8 @@ std::string noise_judgement(const std::vector<CpuCeilings>& ceilings) {
   return "noisy: other work is running; trust only large differences, or stop it and try again";
 }
 
-// Which the engine takes on this machine: "gpu_sm90" on Hopper, "gpu_sm80" on other GPUs.
+// Which the engine takes on this machine: "gpu_sm90" on Hopper, "gpu_sm100" on Blackwell (for NVFP4
+// activations), "gpu_sm80" on other GPUs.
 std::string gpu_kernels() { return backend_named("gpu").named_variants().front(); }
 
 std::vector<gpu::ReportLine> report_on_gpus() {

@@ -64,17 +64,16 @@ Greetings greet(const ClusterVisit& visit) {
   const auto begin = std::chrono::steady_clock::now();
   const double cpu_before = cpu_seconds_used();
   Greetings greetings;
-  cluster::Coordinator coordinator(
-      cluster::Spool(folder), cluster::slurm_queue(slurm_options(visit.cluster)),
-      {.name = name,
-       .command = {fs::read_symlink("/proc/self/exe").string(), "task", folder.string()},
-       .folder = fs::current_path()});
+  cluster::Coordinator coordinator(cluster::Spool(folder),
+                                   cluster::slurm_queue(slurm_options(visit.cluster)),
+                                   coordinator_options(folder, name));
   std::vector<cluster::TaskOrder> orders;
   for (int i = 0; i < count; ++i) {
     orders.push_back({.id = fmt::format("greeting-{:06}", i),
                       .order = {{"kind", kGreetingOrder},
                                 {"backend", visit.backend},
-                                {"probe", visit.task_count == 0}}});
+                                {"probe", visit.task_count == 0}},
+                      .classes = visit.cluster.classes});
   }
   coordinator.play(orders, [&](std::size_t index, const cluster::TaskResult& result) {
     progress.begin_step(orders[index].id);

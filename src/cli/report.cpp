@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// thresher report: the ledger as one HTML page.
+// thresher report: ledgers, and plans beside them, as one HTML page.
 #include "report/report.hpp"
 
 #include <fmt/format.h>
@@ -21,29 +21,68 @@ namespace {
 constexpr const char* kDefaultOutput = "out/report.html";
 
 struct ReportOptions {
-  std::filesystem::path ledger = kDefaultLedger;
+  std::vector<std::filesystem::path> ledgers;
   std::string season;
+  std::vector<std::filesystem::path> plans;
+  std::vector<std::filesystem::path> searches;
   std::filesystem::path output = kDefaultOutput;
   bool json = false;
 };
 
 // A season that is not there is more likely misspelt than empty.
-void check_season(const Ledger& ledger, const std::string& season) {
-  const std::vector<std::string> seasons = ledger.seasons();
+void check_season(const std::vector<Ledger>& ledgers, const std::string& season) {
+  std::vector<std::string> seasons;
+  std::vector<std::string> paths;
+  for (const Ledger& ledger : ledgers) {
+    for (const std::string& name : ledger.seasons()) seasons.push_back(name);
+    paths.push_back(ledger.path().string());
+  }
   const bool known = std::find(seasons.begin(), seasons.end(), season) != seasons.end();
   if (season.empty() || known) return;
   throw UsageError(fmt::format("ledger '{}' has no season '{}'; it has: {}{}",
-                               ledger.path().string(), season,
+                               fmt::join(paths, "', '"), season,
                                seasons.empty() ? "none" : fmt::to_string(fmt::join(seasons, ", ")),
                                did_you_mean(season, seasons)));
 }
 
 void check_output(const ReportOptions& options) {
-  std::error_code error;
-  if (std::filesystem::equivalent(options.output, options.ledger, error)) {
-    throw UsageError(fmt::format("'{}' is the ledger itself; write the report to another file",
-                                 options.output.string()));
+  for (const auto* paths : {&options.ledgers, &options.plans, &options.searches}) {
+    for (const std::filesystem::path& path : *paths) {
+      std::error_code error;
+      if (!std::filesystem::equivalent(options.output, path, error)) continue;
+      throw UsageError(fmt::format(
+          "'{}' is {} itself; write the report to another file", options.output.string(),
+          paths == &options.ledgers ? "the ledger" : "what it is made of"));
+    }
   }
+}
+
+// Plans and searches need no ledger beside them; otherwise there is a usual one.
+std::vector<Ledger> ledgers_of(ReportOptions& options) {
+  if (options.ledgers.empty() && options.plans.empty() && options.searches.empty()) {
+    options.ledgers = {kDefaultLedger};
+  }
+  std::vector<Ledger> ledgers;
+  for (const std::filesystem::path& path : options.ledgers) {
+    ledgers.push_back(open_existing_ledger(path));
+  }
+  return ledgers;
+}
+
+ReportSources sources_of(const ReportOptions& options, const std::vector<Ledger>& ledgers) {
+  ReportSources sources{.ledgers = {}, .season = options.season};
+  for (const Ledger& ledger : ledgers) sources.ledgers.push_back(&ledger);
+  for (const std::filesystem::path& path : options.plans) {
+    for (MachinePlan& plan : read_plan_file(path).machines) {
+      sources.plans.push_back(std::move(plan));
+    }
+  }
+  for (const std::filesystem::path& path : options.searches) {
+    for (report::SimulatedSearch& one : report::read_simulated_searches(path)) {
+      sources.searches.push_back(std::move(one));
+    }
+  }
+  return sources;
 }
 
 // Whole or not at all: a reader who reloads the page never sees half of one.
@@ -62,17 +101,19 @@ void write_page(const std::filesystem::path& path, const std::string& page) {
                           path.string()));
 }
 
-int run_report(const ReportOptions& options) {
-  const Ledger ledger = open_existing_ledger(options.ledger);
-  check_season(ledger, options.season);
+int run_report(ReportOptions& options) {
+  const std::vector<Ledger> ledgers = ledgers_of(options);
+  check_season(ledgers, options.season);
   check_output(options);
-  const std::string page = report_page(ledger, options.season);
+  const std::string page = report_page(sources_of(options, ledgers));
   write_page(options.output, page);
   if (options.json) {
-    fmt::print("{}\n", nlohmann::ordered_json{{"ledger", options.ledger.string()},
-                                              {"output", options.output.string()},
-                                              {"bytes", page.size()}}
-                           .dump());
+    std::vector<std::string> paths;
+    for (const Ledger& ledger : ledgers) paths.push_back(ledger.path().string());
+    fmt::print("{}\n",
+               nlohmann::ordered_json{
+                   {"ledgers", paths}, {"output", options.output.string()}, {"bytes", page.size()}}
+                   .dump());
   } else {
     fmt::print("wrote {}; open it in any browser\n", options.output.string());
   }
@@ -84,9 +125,16 @@ int run_report(const ReportOptions& options) {
 Command report_command() {
   const auto options = std::make_shared<ReportOptions>();
   return {.name = "report",
-          .what = "Write the ledger as one HTML page that needs nothing else",
-          .options = {ledger_option(options->ledger),
+          .what = "Write ledgers and plans as one HTML page that needs nothing else",
+          .options = {{.name = "--ledger",
+                       .value = &options->ledgers,
+                       .what = "One or more ledgers; of several machines side by side",
+                       .default_text = kDefaultLedger},
                       {"--season", &options->season, "Only this season"},
+                      {"--plan", &options->plans,
+                       "Plans of 'thresher tune', machines side by side, with how they were found"},
+                      {"--search", &options->searches,
+                       "What 'thresher tune --simulate --json' printed, as charts"},
                       {.name = "--output",
                        .value = &options->output,
                        .what = "The file to write",

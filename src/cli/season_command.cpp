@@ -170,17 +170,9 @@ void set_matches(SeasonRules& rules, const SeasonOptions& options, double second
   rules.pilot_seconds_max = kPilotShare * seconds;
 }
 
-// Of a cluster's nodes this machine knows nothing but what was asked for.
-const Backend& resolve_there(const SeasonOptions& options, std::string word,
-                             const std::vector<std::string>& variants) {
-  const bool asks_for_gpu = options.cluster.gres.starts_with("gpu");
-  if (word.empty() && variants.empty()) word = asks_for_gpu ? "gpu" : "cpu";
-  return choose_backend(word, variants, /*why_no_gpu=*/{});
-}
-
 const Backend& resolve(const SeasonOptions& options, const std::string& word,
                        const std::vector<std::string>& variants = {}) {
-  return options.cluster.is_remote() ? resolve_there(options, word, variants)
+  return options.cluster.is_remote() ? backend_there(options.cluster, word, variants)
                                      : resolve_backend(word, variants);
 }
 
@@ -327,6 +319,7 @@ SeasonSetup make_setup(const SeasonOptions& options, const Ledger& ledger, Clust
   check_cluster(options.cluster);
   SeasonSetup setup;
   setup.rules.season = season_name(options, ledger);
+  if (place != nullptr) place->claim(setup.rules.season);
   setup.pitches = load_pitches(options.pitches);
   const SeasonRecord record = read_season(ledger, setup.rules.season);
   const bool is_new = !record.has_started;

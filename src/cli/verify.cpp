@@ -296,11 +296,21 @@ class Verifier {
   std::vector<InputFamily> families_;
 };
 
-// What a plan puts in the place of the engine's choice.
-std::vector<std::string> variants_of_plan(const std::filesystem::path& path) {
+// What a plan puts in the place of the engine's choice, on machines like the one asked for.
+std::vector<std::string> variants_of_plan(const std::filesystem::path& path,
+                                          const std::string& backend) {
+  const PlanFile file = read_plan_file(path);
+  const bool is_mixed =
+      std::any_of(file.machines.begin(), file.machines.end(), [&](const MachinePlan& plan) {
+        return plan.fingerprint.backend != file.machines.front().fingerprint.backend;
+      });
+  const std::string_view wanted = is_mixed ? resolve_backend(backend).name : "";
   std::vector<std::string> variants;
-  for (const PlanEntry& entry : read_plan_file(path).entries) {
-    if (entry.better) variants.push_back(entry.variant);
+  for (const MachinePlan& plan : file.machines) {
+    if (is_mixed && plan.fingerprint.backend != wanted) continue;
+    for (const PlanEntry& entry : plan.entries) {
+      if (entry.better) variants.push_back(entry.variant);
+    }
   }
   if (variants.empty()) {
     throw UsageError(fmt::format("{} has no variant but the engine's own choice", path.string()));
@@ -310,7 +320,7 @@ std::vector<std::string> variants_of_plan(const std::filesystem::path& path) {
 
 int run_verify(VerifyOptions options) {
   if (options.suites.empty()) options.suites = {"edges", "small"};
-  if (!options.plan.empty()) options.variants = variants_of_plan(options.plan);
+  if (!options.plan.empty()) options.variants = variants_of_plan(options.plan, options.backend);
   const VerifyReport report = Verifier(options).run();
   if (options.json) {
     report.print_json(options.seed);

@@ -2,12 +2,14 @@
 // Has orders carried out by the tasks of job arrays, and collects what they found. It may be killed
 // at any moment: the next one finds orders and records in the spool and tasks in the queue, and
 // waits for those instead of asking again. A task that is gone without a record is played again,
-// where it can be on another node.
+// where it can be on another node. A node that is of another class of machines than an order wants
+// refuses it, which is no try, and is not asked again.
 #pragma once
 
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,7 @@ struct TaskOrder {
   std::string id;
   nlohmann::json order;
   double seconds_max = 60;
+  std::vector<std::string> classes = {};  // parts of names of classes of machines; empty: any
 };
 
 struct TaskResult {
@@ -55,7 +58,7 @@ class Coordinator {
   struct Pending {
     const TaskOrder* order = nullptr;
     std::optional<TaskResult> result;
-    int tries = 0;
+    int submissions = 0;
     bool was_absent = false;         // at the last look
     std::string node;                // where it was last seen
     std::filesystem::path log = {};  // what its last task says
@@ -70,11 +73,22 @@ class Coordinator {
   void collect();
   void look();
   QueueView view_of(const std::vector<QueuedTask>& tasks) const;
+  int refusals(const Pending& pending) const;
+  int tries(const Pending& pending) const { return pending.submissions - refusals(pending); }
+  bool has_ended(const Pending& pending) const;
   void note_absence(Pending& pending);
   std::string failure_text(const Pending& pending) const;
-  void submit(const std::vector<Pending*>& wanted, const std::vector<std::string>& excluded);
-  bool submit_array(const std::vector<Pending*>& part, const std::vector<std::string>& excluded);
-  std::vector<std::string> nodes_that_failed(const std::vector<Pending*>& wanted) const;
+  // Nodes that an array does not go to.
+  struct Excluded {
+    std::set<std::string> refusing;  // for good
+    std::set<std::string> failed;    // where there are others
+  };
+  void submit(const std::vector<Pending*>& wanted);
+  void submit_alike(const std::vector<Pending*>& wanted);
+  bool submit_array(const std::vector<Pending*>& part, const Excluded& excluded);
+  std::optional<std::string> submit_somewhere(ArrayJob array, const Excluded& excluded,
+                                              const std::vector<std::string>& classes) const;
+  Excluded excluded_for(const std::vector<Pending*>& wanted) const;
   void report(const QueueView& view);
 
   Spool spool_;
@@ -83,6 +97,7 @@ class Coordinator {
   CoordinatorOptions options_;
   std::map<std::string, std::vector<std::string>> ids_of_list_;
   std::vector<Pending> pending_;
+  std::map<std::string, std::vector<TaskFailure>> failures_;  // by id, at the last look
 };
 
 }  // namespace thresher::cluster

@@ -112,6 +112,23 @@ ArrayList list_from(const std::string& name, const Json& json) {
 
 }  // namespace
 
+UniqueFd hold_file(const fs::path& path, const std::string& what) {
+  UniqueFd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (!file) fail(path, "cannot be made");
+  if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    std::string owner;
+    std::getline(std::ifstream(path), owner);
+    throw Error(fmt::format("{} is being played already, by {}; one coordinator is enough", what,
+                            owner.empty() ? "another process" : owner));
+  }
+  const std::string owner = fmt::format("pid {} on {}\n", getpid(), host_name());
+  if (ftruncate(file.get(), 0) != 0 ||
+      pwrite(file.get(), owner.data(), owner.size(), 0) != static_cast<ssize_t>(owner.size())) {
+    fail(path, "cannot be written");
+  }
+  return file;
+}
+
 Spool::Spool(fs::path folder) : folder_(std::move(folder)) {
   for (const char* name : kFolders) {
     std::error_code error;
@@ -123,23 +140,7 @@ Spool::Spool(fs::path folder) : folder_(std::move(folder)) {
   }
 }
 
-UniqueFd Spool::hold() const {
-  const fs::path path = folder_ / "lock";
-  UniqueFd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-  if (!file) fail(path, "cannot be made");
-  if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-    std::string owner;
-    std::getline(std::ifstream(path), owner);
-    throw Error(fmt::format("this season is being played already, by {}; one coordinator is enough",
-                            owner.empty() ? "another process" : owner));
-  }
-  const std::string owner = fmt::format("pid {} on {}\n", getpid(), host_name());
-  if (ftruncate(file.get(), 0) != 0 ||
-      pwrite(file.get(), owner.data(), owner.size(), 0) != static_cast<ssize_t>(owner.size())) {
-    fail(path, "cannot be written");
-  }
-  return file;
-}
+UniqueFd Spool::hold() const { return hold_file(folder_ / "lock", folder_.filename().string()); }
 
 void Spool::put_order(const std::string& id, const Json& order) const {
   put_whole(folder_ / "orders" / (id + kEnding), order);
@@ -178,7 +179,8 @@ std::vector<ArrayList> Spool::lists() const {
 std::string Spool::id_of_task(const std::string& list, int index) const {
   const ArrayList found =
       list_from(list, read_json(folder_ / "lists" / (list + kEnding)).value_or(Json()));
-  if (index < 0 || index >= static_cast<int>(found.ids.size())) {
+  const bool is_there = index >= 0 && index < static_cast<int>(found.ids.size());
+  if (!is_there || found.ids[static_cast<std::size_t>(index)].empty()) {
     throw Error(fmt::format("{}: list {} has no task {}", folder_.string(), list, index));
   }
   return found.ids[static_cast<std::size_t>(index)];
@@ -206,22 +208,46 @@ std::set<std::string> Spool::recorded_ids() const {
   return {names.begin(), names.end()};
 }
 
+// It leaves its lists too, so that earlier tries are none. A task of such a list has nothing to do.
+void Spool::forget(const std::string& id) const {
+  std::error_code ignored;
+  for (ArrayList& list : lists()) {
+    const auto at = std::find(list.ids.begin(), list.ids.end(), id);
+    if (at == list.ids.end()) continue;
+    at->clear();
+    put_whole(folder_ / "lists" / (list.name + kEnding), {{"ids", list.ids}, {"job", list.job}});
+  }
+  fs::remove(folder_ / "records" / (id + kEnding), ignored);
+  for (const std::string& stem : stems(folder_ / "failures")) {
+    if (stem.substr(0, stem.find_last_of('.')) == id) {
+      fs::remove(folder_ / "failures" / (stem + kEnding), ignored);
+    }
+  }
+}
+
 // Several tries may fail on several nodes at the same time.
 void Spool::put_failure(const std::string& id, const TaskFailure& failure) const {
   const fs::path folder = folder_ / "failures";
   for (int number = 0;; ++number) {
     const fs::path path = folder / fmt::format("{}.{:03}{}", id, number, kEnding);
-    if (put_first(path, {{"node", failure.node}, {"text", failure.text}})) return;
+    if (put_first(path, {{"node", failure.node},
+                         {"text", failure.text},
+                         {"refused_for", failure.refused_for}})) {
+      return;
+    }
   }
 }
 
-std::vector<TaskFailure> Spool::failures(const std::string& id) const {
-  std::vector<TaskFailure> found;
+std::map<std::string, std::vector<TaskFailure>> Spool::failures() const {
+  std::map<std::string, std::vector<TaskFailure>> found;
   for (const std::string& stem : stems(folder_ / "failures")) {
-    if (stem.substr(0, stem.find_last_of('.')) != id) continue;
     const std::optional<Json> json = read_json(folder_ / "failures" / (stem + kEnding));
     if (!json || !json->is_object()) continue;
-    found.push_back({json->value("node", ""), json->value("text", "")});
+    TaskFailure failure{json->value("node", ""), json->value("text", "")};
+    for (const Json& one : json->value("refused_for", Json::array())) {
+      if (one.is_string()) failure.refused_for.push_back(one);
+    }
+    found[stem.substr(0, stem.find_last_of('.'))].push_back(std::move(failure));
   }
   return found;
 }

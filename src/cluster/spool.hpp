@@ -24,6 +24,10 @@
 
 namespace thresher::cluster {
 
+// Throws Error when another process has the file, on any machine that shares it. `what` it is then
+// said to be playing.
+referee::UniqueFd hold_file(const std::filesystem::path& path, const std::string& what);
+
 struct ArrayList {
   std::string name;  // "N"
   std::vector<std::string> ids;
@@ -33,6 +37,8 @@ struct ArrayList {
 struct TaskFailure {
   std::string node;
   std::string text;
+  // Not empty: nothing was tried, because the node is of none of these classes of machines.
+  std::vector<std::string> refused_for = {};
 };
 
 class Spool {
@@ -65,8 +71,11 @@ class Spool {
   // Looks at the folder itself: a network's file system may remember that a file was not there.
   std::set<std::string> recorded_ids() const;
 
+  // What was found or went wrong is to be found again: nothing of it counts any more.
+  void forget(const std::string& id) const;
+
   void put_failure(const std::string& id, const TaskFailure& failure) const;
-  std::vector<TaskFailure> failures(const std::string& id) const;
+  std::map<std::string, std::vector<TaskFailure>> failures() const;  // by id
 
  private:
   std::filesystem::path folder_;

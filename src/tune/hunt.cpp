@@ -15,7 +15,6 @@ namespace {
 
 // Of the time: the rest is the referee's.
 constexpr double kSearchShare = 0.6;
-constexpr std::size_t kRacers = 6;  // candidates beside the engine's choice and the leader
 // A racer leaves after so many rounds if it is behind the best by more than that factor.
 struct Cut {
   int rounds = 0;
@@ -157,16 +156,33 @@ class Hunt {
     return true;
   }
 
+  // Who does not run is told so to the search, which proposes others.
   std::vector<std::size_t> candidates(Track& track) {
     std::vector<std::size_t> points;
-    while (points.size() < kRacers) {
-      const std::optional<std::size_t> point = search_.next();
-      if (!point) break;
-      if (track.enter(space_.names[*point])) {
-        points.push_back(*point);
-      } else {
-        note(*point, 0);
+    while (points.size() < options_.racer_count) {
+      const std::vector<std::size_t> proposed = proposals(options_.racer_count - points.size());
+      if (proposed.empty()) break;
+      std::vector<std::string> names;
+      for (const std::size_t point : proposed) names.push_back(space_.names[point]);
+      track.announce(names);
+      for (const std::size_t point : proposed) {
+        if (track.enter(space_.names[point])) {
+          points.push_back(point);
+        } else {
+          note(point, 0);
+        }
       }
+    }
+    return points;
+  }
+
+  std::vector<std::size_t> proposals(std::size_t count) {
+    std::vector<std::size_t> points;
+    while (points.size() < count) {
+      const std::optional<std::size_t> point =
+          options_.at_random ? search_.next_at_random() : search_.next();
+      if (!point) break;
+      points.push_back(*point);
     }
     return points;
   }

@@ -19,6 +19,8 @@ namespace thresher::tune {
 class Track {
  public:
   virtual ~Track() = default;
+  // These will enter, if they run: a device that compiles them can do so side by side.
+  virtual void announce(std::span<const std::string> variants) { static_cast<void>(variants); }
   // False where the variant turns out not to run here.
   virtual bool enter(const std::string& variant) = 0;
   // One call of each of these, in this order: microseconds.
@@ -66,6 +68,8 @@ struct HuntState {
 struct HuntOptions {
   double seconds = 60;  // for all of it, the referee's part and earlier stretches too
   std::uint64_t seed = 1;
+  std::size_t racer_count = 6;  // in a race, beside the engine's choice and the leader
+  bool at_random = false;       // nothing but luck proposes what to try, for a comparison
   // What an earlier stretch of this hunt has tried, and how long it took.
   std::vector<Trial> earlier;
   double earlier_seconds = 0;

@@ -130,6 +130,14 @@ std::optional<std::size_t> Search::next() {
   return chosen;
 }
 
+std::optional<std::size_t> Search::next_at_random() {
+  if (asked_count_ == asked_.size()) return std::nullopt;
+  const std::size_t chosen = untried_at_random();
+  asked_[chosen] = true;
+  ++asked_count_;
+  return chosen;
+}
+
 void Search::tell(std::size_t point, double time) {
   if (!asked_[point]) {
     asked_[point] = true;

@@ -37,6 +37,8 @@ class Search {
 
   // The next point to try, never the same twice; nothing when all have been tried.
   std::optional<std::size_t> next();
+  // Any point that was not tried, for a comparison.
+  std::optional<std::size_t> next_at_random();
   // Of a point that next() gave, or of any other. Infinity: it cannot be run.
   void tell(std::size_t point, double time);
 

@@ -8,18 +8,31 @@
 #include <deque>
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "gemm/inputs.hpp"
 #include "measure/clock.hpp"
 #include "measure/statistics.hpp"
 #include "measure/variant_entrant.hpp"
+#include "parallel.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::tune {
 namespace {
 
 using HostTime = std::chrono::steady_clock;
+
+bool compiles(const Engine& engine) { return engine.device() != "cpu"; }
+
+// Where variants are compiled first, as many race as can be compiled side by side.
+HuntOptions hunt_on(const Engine& engine, HuntOptions options) {
+  constexpr std::size_t kRacersMax = 16;
+  if (!compiles(engine)) return options;
+  options.racer_count = std::clamp(static_cast<std::size_t>(hardware_thread_count()),
+                                   options.racer_count, kRacersMax);
+  return options;
+}
 
 // Cold copies of one problem, called in turn.
 class DeviceTrack final : public Track {
@@ -32,6 +45,18 @@ class DeviceTrack final : public Track {
         cold_(cold),
         sham_(std::move(sham)),
         clock_(measure::make_clock(engine, {.copy_count = cold.copy_count()})) {}
+
+  // A plan is made for what the compiler keeps of it; whatever is wrong shows again on entering.
+  void announce(std::span<const std::string> variants) override {
+    if (!sham_.empty() || !compiles(engine_)) return;
+    for_each_in_parallel(static_cast<std::int64_t>(variants.size()), 0, [&](std::int64_t i) {
+      try {
+        engine_.plan(problem_, variants[static_cast<std::size_t>(i)]);
+      } catch (const Error&) {
+        return;
+      }
+    });
+  }
 
   bool enter(const std::string& variant) override {
     try {
@@ -66,6 +91,20 @@ class DeviceTrack final : public Track {
   std::vector<measure::Entrant> entrants_;
 };
 
+// A match that cannot be played, for want of time or because the choice itself fails in it, decides
+// nothing: the choice stays, and other problems are still to be tuned.
+Ruling ruling_of(const Match& match) {
+  try {
+    const Verdict verdict = judge(match).verdict;
+    Ruling ruling{.accepted = verdict.kind == VerdictKind::kAccepted,
+                  .reason = fmt::format("{}: {}", to_string(verdict.kind), verdict.reason)};
+    if (verdict.estimate) ruling.speedup = verdict.estimate->speedup;
+    return ruling;
+  } catch (const Error& error) {
+    return {.reason = fmt::format("{}: {}", to_string(VerdictKind::kUnclear), error.what())};
+  }
+}
+
 Ruling judged(const Problem& problem, const std::string& choice, const std::string& challenger,
               double seconds, const TuneOptions& options) {
   Match match{.champion = {.name = "choice", .variant = choice},
@@ -74,32 +113,38 @@ Ruling judged(const Problem& problem, const std::string& choice, const std::stri
               .terms = options.terms,
               .options = options.match};
   match.options.seconds_max = seconds;
-  const Verdict verdict = judge(match).verdict;
-  Ruling ruling{.accepted = verdict.kind == VerdictKind::kAccepted,
-                .reason = fmt::format("{}: {}", to_string(verdict.kind), verdict.reason)};
-  if (verdict.estimate) ruling.speedup = verdict.estimate->speedup;
-  return ruling;
+  return ruling_of(match);
 }
 
-// Whoever is the fastest of thousands was lucky as well: a share of a sweep races again, and only
-// that counts for it.
-constexpr double kSweepFastShare = 0.1;
-constexpr int kSweepRacesAgain = 3;
+// Whoever is the fastest of thousands was lucky as well: shares of a sweep race again, the fewer
+// the more often, and only that counts for them.
+struct SweepStage {
+  double fast_share = 0;
+  int races = 0;
+};
+constexpr SweepStage kSweepStages[] = {{0.1, 3}, {0.01, 9}};
 
-VariantSpace fastest_of(const VariantSpace& space, std::vector<Trial> trials) {
+VariantSpace part_of(const VariantSpace& space,
+                     const std::function<bool(const std::string& variant)>& wanted) {
+  VariantSpace part;
+  part.space.knobs = space.space.knobs;
+  part.space.values = space.space.values;
+  for (std::size_t point = 0; point < space.names.size(); ++point) {
+    if (!wanted(space.names[point])) continue;
+    part.space.points.push_back(space.space.points[point]);
+    part.space.guesses.push_back(space.space.guesses[point]);
+    part.names.push_back(space.names[point]);
+  }
+  return part;
+}
+
+VariantSpace fastest_of(const VariantSpace& space, std::vector<Trial> trials, double share) {
   std::sort(trials.begin(), trials.end(),
             [](const Trial& a, const Trial& b) { return a.speedup > b.speedup; });
-  trials.resize(static_cast<std::size_t>(kSweepFastShare * static_cast<double>(trials.size())));
-  VariantSpace fast;
-  fast.space.knobs = space.space.knobs;
-  fast.space.values = space.space.values;
-  for (const Trial& trial : trials) {
-    const std::size_t point = *space.find(trial.variant);
-    fast.space.points.push_back(space.space.points[point]);
-    fast.space.guesses.push_back(space.space.guesses[point]);
-    fast.names.push_back(trial.variant);
-  }
-  return fast;
+  trials.resize(static_cast<std::size_t>(share * static_cast<double>(trials.size())));
+  std::set<std::string> fast;
+  for (const Trial& trial : trials) fast.insert(trial.variant);
+  return part_of(space, [&](const std::string& variant) { return fast.contains(variant); });
 }
 
 // A device and a problem to race on, as an arena; whoever judges is the caller's.
@@ -130,8 +175,13 @@ class DeviceArena {
                                const TuneOptions& options) {
     Machine machine = engine.state().machine();
     machine.rates = options.rates;
-    VariantSpace space = variant_space(engine.state().row(), problem, machine);
-    if (space.names.empty()) throw Error(fmt::format("no variant runs '{}'", problem.name));
+    const VariantSpace all = variant_space(engine.state().row(), problem, machine);
+    VariantSpace space = part_of(all, options.allows);
+    if (space.names.empty()) {
+      throw Error(fmt::format("{} '{}'",
+                              all.names.empty() ? "no variant runs" : "constraints leave none for",
+                              problem.name));
+    }
     return space;
   }
 
@@ -152,27 +202,29 @@ Catch tune(const Engine& engine, const Problem& problem, const TuneOptions& opti
   const Arena judged_arena = arena.with([&](const std::string& challenger, double seconds) {
     return judged(problem, arena.choice(), challenger, seconds, options);
   });
-  return hunt(arena.space(), arena.choice(), judged_arena, options.hunt);
+  return hunt(arena.space(), arena.choice(), judged_arena, hunt_on(engine, options.hunt));
 }
 
 Sweep sweep(const Engine& engine, const Problem& problem, const TuneOptions& options) {
   DeviceArena arena(engine, problem, options);
-  HuntOptions whole = options.hunt;
+  HuntOptions whole = hunt_on(engine, options.hunt);
   whole.seconds = std::numeric_limits<double>::infinity();
   const auto nobody = [](const std::string&, double) { return Ruling{}; };
   const Arena races = arena.with(nobody);
   HuntState state = hunt(arena.space(), arena.choice(), races, whole).state;
-  const VariantSpace fast = fastest_of(arena.space(), state.trials);
-  std::map<std::string, std::vector<double>> speedups;
-  for (int again = 0; again < kSweepRacesAgain && !fast.names.empty(); ++again) {
-    ++whole.seed;
-    for (const Trial& trial : hunt(fast, arena.choice(), races, whole).state.trials) {
-      speedups[trial.variant].push_back(trial.speedup);
+  for (const SweepStage& stage : kSweepStages) {
+    const VariantSpace fast = fastest_of(arena.space(), state.trials, stage.fast_share);
+    std::map<std::string, std::vector<double>> speedups;
+    for (int again = 0; again < stage.races && !fast.names.empty(); ++again) {
+      ++whole.seed;
+      for (const Trial& trial : hunt(fast, arena.choice(), races, whole).state.trials) {
+        speedups[trial.variant].push_back(trial.speedup);
+      }
     }
-  }
-  for (Trial& trial : state.trials) {
-    const auto found = speedups.find(trial.variant);
-    if (found != speedups.end()) trial.speedup = measure::median(found->second);
+    for (Trial& trial : state.trials) {
+      const auto found = speedups.find(trial.variant);
+      if (found != speedups.end()) trial.speedup = measure::median(found->second);
+    }
   }
   return {arena.space(), std::move(state)};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The variants of a backend that can run a problem, as a space to search: all combinations of what
-// its knobs say a search tries, for every head that the engine itself chooses from.
+// The variants of a backend that can run a problem, as a space to search: combinations of what its
+// knobs say a search tries, and the engine's choices with all that differ from one in one knob.
 #pragma once
 
 #include <string>

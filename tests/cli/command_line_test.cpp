@@ -197,8 +197,8 @@ TEST(CommandLine, DoctorSaysWhatItFound) {
   const TemporaryFolder folder;
   const std::string plan = folder.write(
       "plan.json",
-      R"({"thresher_plan":1,"machine":{"backend":"cpu","device":"abacus","threads":2,"version":"0"},)"
-      R"("entries":[]})");
+      R"({"thresher_plan":2,"machines":[{"machine":{"backend":"cpu","device":"abacus","threads":2,)"
+      R"("version":"0"},"entries":[]}]})");
   const Outcome outcome = run_thresher({"doctor", "--backend", "cpu", "--seconds", "0.05",
                                         "--threads", "2", "--plan", plan, "--json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;

@@ -18,9 +18,9 @@ TEST(TuneSimulate, PrintsWhatSearchAndChanceFind) {
   EXPECT_NE(table.out.find("100 runs"), std::string::npos);
   EXPECT_NE(table.out.find("1.0000"), std::string::npos) << table.out;
 
-  const Outcome json =
+  const Outcome printed =
       run_here({"tune", "--simulate", kRecorded, "--budget-share", "0.3", "--runs", "4", "--json"});
-  const auto space = nlohmann::json::parse(json.out).at("spaces").at(0);
+  const auto space = nlohmann::json::parse(printed.out).at("spaces").at(0);
   EXPECT_EQ(space.at("space"), "space");
   EXPECT_EQ(space.at("size"), 12);
   EXPECT_EQ(space.at("correct"), 11);

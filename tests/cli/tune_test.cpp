@@ -49,8 +49,10 @@ TEST_F(Tune, WritesAPlanThatTheEngineTakesAndItGoesOnFrom) {
   EXPECT_GT(report[0].at("tried"), 0);
   EXPECT_FALSE(report[0].at("reason").get<std::string>().empty());
   const PlanFile file = read_plan_file(plan_);
-  ASSERT_EQ(file.entries.size(), 1U);
-  EXPECT_EQ(file.entries[0].tokens, 3);
+  ASSERT_EQ(file.machines.size(), 1U);
+  ASSERT_EQ(file.machines[0].entries.size(), 1U);
+  EXPECT_EQ(file.machines[0].entries[0].tokens, 3);
+  EXPECT_FALSE(file.machines[0].entries[0].story.value().trace.empty());
   const Engine engine({.thread_count = 1, .plan_file = plan_});
   EXPECT_NE(engine.plan_note().find("is used"), std::string::npos) << engine.plan_note();
 
@@ -74,7 +76,7 @@ TEST_F(Tune, GoesOnFromWhereItWasInterrupted) {
   EXPECT_NE(interrupted.err.find("what was found so far stands in"), std::string::npos)
       << interrupted.err;
   EXPECT_NE(interrupted.err.find("even: "), std::string::npos) << interrupted.err;
-  const PlanFile before = read_plan_file(plan_);
+  const MachinePlan before = read_plan_file(plan_).machines.at(0);
   EXPECT_TRUE(before.entries.empty());
   ASSERT_EQ(before.unfinished.size(), 1U);
   EXPECT_GT(before.unfinished[0].trials.size(), 5U);
@@ -85,7 +87,7 @@ TEST_F(Tune, GoesOnFromWhereItWasInterrupted) {
   EXPECT_NE(later.err.find("goes on after"), std::string::npos) << later.err;
   const auto report = nlohmann::json::parse(later.out).at("problems").at(0);
   EXPECT_GT(report.at("tried"), before.unfinished[0].trials.size());
-  const PlanFile after = read_plan_file(plan_);
+  const MachinePlan after = read_plan_file(plan_).machines.at(0);
   EXPECT_EQ(after.entries.size(), 1U);
   EXPECT_TRUE(after.unfinished.empty());
 }
@@ -108,12 +110,23 @@ TEST_F(Tune, SaysWhatItCannotDo) {
       run_thresher({"tune", "--backend", "cpu", "--suite", suite_, "--output", plan_});
   EXPECT_EQ(uneven.exit_code, kExitUsage);
   EXPECT_NE(uneven.err.find("'uneven': its groups differ"), std::string::npos) << uneven.err;
+  EXPECT_NE(tune({"--gres", "gpu:1"}).err.find("are for --on slurm"), std::string::npos);
+  EXPECT_NE(tune({"--on", "slurm", "--sweep", "x.json"}).err.find("leave --on out"),
+            std::string::npos);
+}
+
+// A plan is of several machines: what another one has in it stays.
+TEST_F(Tune, AddsToThePlanOfAnotherMachine) {
   folder_.write("plan.json",
-                "{\"thresher_plan\": 1, \"machine\": {\"backend\": \"gpu\", \"device\": "
-                "\"x\", \"threads\": 0, \"version\": \"0\"}, \"entries\": []}");
-  const Outcome foreign = tune({"--budget", "1s"});
-  EXPECT_EQ(foreign.exit_code, kExitUsage);
-  EXPECT_NE(foreign.err.find("it is of backend gpu"), std::string::npos) << foreign.err;
+                "{\"thresher_plan\": 2, \"machines\": [{\"machine\": {\"backend\": \"gpu\", "
+                "\"device\": \"x\", \"threads\": 0, \"version\": \"0\"}, \"entries\": []}]}");
+  const Outcome outcome = tune({"--budget", "1s", "--tokens", "3", "--at-random"});
+  ASSERT_EQ(outcome.exit_code, kExitOk) << outcome.err;
+  const PlanFile file = read_plan_file(plan_);
+  ASSERT_EQ(file.machines.size(), 2U);
+  EXPECT_EQ(file.machines[0].fingerprint.device, "x");
+  ASSERT_EQ(file.machines[1].entries.size(), 1U);
+  EXPECT_TRUE(file.machines[1].entries[0].story.value().at_random);
 }
 
 }  // namespace

@@ -198,6 +198,49 @@ TEST(Coordinator, WithoutAnotherNodeTheSameOneIsAsked) {
               fake.submitted.back().excluded_nodes.front() != "only");
 }
 
+// Of four nodes one is of the class that is wanted; refusing is no try.
+TEST(Coordinator, NodesOfOtherClassesAreNotAskedAgain) {
+  FakeCluster fake;
+  JobQueue queue = fake.jobs();
+  queue.look = [&](const std::string&) -> std::optional<std::vector<QueuedTask>> {
+    for (const QueuedTask& task : std::exchange(fake.queue, {})) {
+      const std::string id = fake.spool().id_of_task(task.comment, task.index);
+      EXPECT_EQ(fake.spool().order(id).at("classes"), std::vector<std::string>{"h200"});
+      if (fake.submitted.size() < 5) {
+        fake.spool().put_failure(id, {task.node, "it is of another class", {"h200"}});
+      } else {
+        fake.spool().put_record(id, {{"id", id}});
+      }
+    }
+    return std::vector<QueuedTask>();
+  };
+  std::vector<TaskOrder> orders = orders_of({"a"});
+  orders[0].classes = {"h200"};
+  Coordinator coordinator(fake.spool(), queue, fake.options());
+  std::string failure = "none was taken";
+  const auto take = [&](std::size_t, const TaskResult& result) { failure = result.failure; };
+  coordinator.play(orders, take);
+  EXPECT_EQ(failure, "");
+  ASSERT_EQ(fake.submitted.size(), 5u) << "four refused, which is more than there are tries";
+  EXPECT_EQ(fake.submitted.back().excluded_nodes,
+            (std::vector<std::string>{"n1", "n2", "n3", "n4"}));
+  orders[0].id = "b";
+  coordinator.play(orders, take);
+  EXPECT_EQ(fake.submitted.back().excluded_nodes.size(), 4u) << "they are known by now";
+}
+
+TEST(Coordinator, WhereNoNodeIsOfTheClassThatIsSaid) {
+  FakeCluster fake;
+  std::vector<TaskOrder> orders = orders_of({"a"});
+  orders[0].classes = {"h200", "b200"};
+  fake.spool().put_failure("z", {"only", "another", orders[0].classes});
+  Coordinator coordinator(fake.spool(), fake.jobs(), fake.options());
+  const std::string message =
+      error_message([&] { coordinator.play(orders, [](std::size_t, const TaskResult&) {}); });
+  EXPECT_NE(message.find("no node is of a class called h200 or b200"), std::string::npos)
+      << message;
+}
+
 TEST(Coordinator, EveryTryThatFailsIsAnnounced) {
   FakeCluster fake;
   fake.losses = {{"a", 1}};

@@ -5,8 +5,8 @@
     slurm_season.py THRESHER
 
 One controller and four nodes on the loopback: n3 has one core, n4 a full disk. Contestants fail at
-the gates, so that their verdicts are certain. THRESHER_CLUSTER_KILLS says how often the coordinator
-is killed (2). Exit code 77: no Slurm can be started here.
+the gates, so that their verdicts are certain. THRESHER_CLUSTER_KILLS says how often coordinators of
+a season are killed (20). Exit code 77: no Slurm can be started here.
 """
 import json
 import os
@@ -20,7 +20,7 @@ import time
 
 import small_slurm
 
-KILLS = int(os.environ.get("THRESHER_CLUSTER_KILLS", "2"))
+KILLS = int(os.environ.get("THRESHER_CLUSTER_KILLS", "20"))
 SUITE = 'name = "tiny"\n[[problem]]\nname = "ragged"\nm = [3, 0, 9]\nn = 64\nk = 128\n'
 PITCH = """\
 name = "{name}"
@@ -96,8 +96,23 @@ class Test:
                                 season, "--json"], cwd=self.folder, capture_output=True, text=True)
         return json.loads(shown.stdout)["entries"] if shown.returncode == 0 else []
 
+    def order(self, ledger, season):
+        """Of all there is: which kind of entry follows which, in which round."""
+        return [(entry["kind"], entry["data"].get("round")) for entry in self.entries(ledger, season)]
+
+    def check_vote_order(self, ledger, season):
+        """Verdicts are drawn in the order of the vote, whoever was ready first."""
+        entries = self.entries(ledger, season)
+        for round_entry in (entry["data"] for entry in entries if entry["kind"] == "round"):
+            ranking = [one["pitch"] for one in round_entry["ranking"]]
+            drawn = [entry["data"]["pitch"] for entry in entries
+                     if entry["kind"] == "match" and entry["data"]["round"] == round_entry["round"]
+                     and not entry["data"]["control"]]
+            self.expect(drawn == [pitch for pitch in ranking if pitch in drawn] and drawn,
+                        f"{ledger}, round {round_entry['round']}: drawn {drawn}, voted {ranking}")
+
     def story(self, ledger, season):
-        """In no order: that of a vote depends on rates that the machine was measured to have."""
+        """Which pitch is voted first depends on rates that the machine was measured to have: without that order."""
         return sorted(json.dumps([entry["kind"], *(entry["data"].get(key)
                                                    for key in TOLD[entry["kind"]])])
                       for entry in self.entries(ledger, season) if entry["kind"] in TOLD)
@@ -137,6 +152,10 @@ def one_season_equals_the_local_one(test, slurm):
     matches = test.check_season("there.db", "s", QUICK)
     test.expect(test.story("here.db", "s") == test.story("there.db", "s"),
                 f"another story:\n{test.story('here.db', 's')}\n{test.story('there.db', 's')}")
+    test.expect(test.order("here.db", "s") == test.order("there.db", "s"),
+                f"another order:\n{test.order('here.db', 's')}\n{test.order('there.db', 's')}")
+    for ledger in ("here.db", "there.db"):
+        test.check_vote_order(ledger, "s")
     nodes = {match["machine"]["node"] for match in matches}
     test.expect("n4" not in nodes, "a match was played on a full disk")
     failures = [path.read_text() for path in test.folder.glob("there.db.cluster/s-*/failures/*")]
@@ -150,18 +169,32 @@ def one_season_equals_the_local_one(test, slurm):
                 "the summary does not say so")
 
 
-def kill_coordinator(test, slurm, command, seed):
-    """Again and again at random moments; the last one plays to the end."""
+def kill_coordinators(test, slurm, seed):
+    """Again and again at random moments, of one season after the other; the last one plays to the end.
+
+    A few die before the season has begun, the others while it is played. Returns the seasons, the last one's command
+    and its process."""
     draw = random.Random(seed)
-    for _ in range(KILLS):
-        process = test.start(command, slurm.env, "killed")
-        try:
-            process.wait(draw.uniform(0.2, 4))
-            return process
-        except subprocess.TimeoutExpired:
-            os.kill(process.pid, signal.SIGKILL)
-            process.wait()
-    return test.start(command, slurm.env, "killed")
+    kills = kills_while_played = 0
+    seasons = []
+    while True:
+        seasons.append(f"quick{len(seasons)}")
+        command = test.command(seasons[-1], "both.db", QUICK, "--on", "slurm")
+        while True:
+            process = test.start(command, slurm.env, "killed")
+            if kills == KILLS:
+                print(f"{KILLS} coordinators killed in {len(seasons)} seasons, {kills_while_played} while they were played")
+                test.expect(kills_while_played >= KILLS // 4, "too few were killed while a season was played")
+                return seasons, command, process
+            has_begun = bool(test.entries("both.db", seasons[-1]))
+            try:
+                process.wait(draw.uniform(0.05, 2) if has_begun or kills < KILLS // 5 else draw.uniform(3, 8))
+                break
+            except subprocess.TimeoutExpired:
+                os.kill(process.pid, signal.SIGKILL)
+                process.wait()
+                kills += 1
+                kills_while_played += has_begun
 
 
 def running(slurm, season):
@@ -174,7 +207,6 @@ def everything_goes_wrong(test, slurm):
     seed = random.randrange(1 << 30)
     print(f"kills: {KILLS}, seed {seed}", flush=True)
     slow = test.command("slow", "both.db", SLOW, "--on", "slurm")
-    quick = test.command("quick", "both.db", QUICK, "--on", "slurm")
     other = test.start(slow, slurm.env, "slow")
     small_slurm.wait_until(lambda: running(slurm, "slow"), 150, "no match of 'slow' runs")
     node, job = running(slurm, "slow")[0]
@@ -183,7 +215,7 @@ def everything_goes_wrong(test, slurm):
     if rest:
         slurm.say("scontrol", "requeue", rest[0][1])
     print(f"killed {node} with {job}, requeued {[one[1] for one in rest[:1]]}", flush=True)
-    killed = kill_coordinator(test, slurm, quick, seed)
+    seasons, quick, killed = kill_coordinators(test, slurm, seed)
     again = test.start(quick, slurm.env, "second")
     # Whoever holds the season plays it; the other is refused, or comes when it has ended.
     codes = [wait_for(killed, 150, "the season that was killed"),
@@ -194,8 +226,47 @@ def everything_goes_wrong(test, slurm):
                 f"two coordinators at once: {codes}: {said[-2000:]}")
     test.expect(wait_for(other, 150, "the season whose node died") == 0,
                 f"slow: {test.log('slow')[-2000:]}")
-    test.check_season("both.db", "quick", QUICK)
+    for season in seasons:
+        test.check_season("both.db", season, QUICK)
     test.check_season("both.db", "slow", SLOW)
+
+
+def one_class_of_machines(test, slurm):
+    """--classes: what is asked of one class is played and tuned there and nowhere else."""
+    season = test.start(test.command("one", "there.db", ["declines"], "--classes", ", 1 CORE", "--on", "slurm"),
+                        slurm.env, "one")
+    tune = [test.thresher, "tune", "--backend", "cpu", "--suite", "tiny.toml", "--tokens", "6,12",
+            "--budget", "4s", "--on", "slurm", "--output", "plan.json", "--json"]
+    killed = test.start([*tune, "--classes", ", 1 core", "2 cores"], slurm.env, "tune-killed")
+    try:
+        killed.wait(3)
+    except subprocess.TimeoutExpired:
+        killed.kill()
+        killed.wait()
+    tuned = subprocess.run([*tune, "--classes", ", 1 core", "2 cores"], cwd=test.folder, env=slurm.env,
+                           capture_output=True, text=True, timeout=150)
+    test.expect(tuned.returncode == 0, f"tune: {tuned.stderr[-2000:]}")
+    problems = json.loads(tuned.stdout)["problems"]
+    test.expect([one["tokens"] for one in problems] == [6, 6, 12, 12], f"tuned: {problems}")
+    stamps = {path: path.stat().st_mtime_ns for path in test.folder.glob("plan.json.cluster/tune/records/*")}
+    records = [json.loads(path.read_text())["machine"] for path in stamps]
+    test.expect(sorted(record["class"].rpartition(", ")[2] for record in records) == ["1 core", "1 core", "2 cores", "2 cores"],
+                f"tuned on: {records}")
+    plan = json.loads((test.folder / "plan.json").read_text())
+    # On a busy machine both classes get one thread, and a processor with one thread is one machine of a plan.
+    test.expect({len(one["entries"]) for one in plan["machines"]} == {2}, f"two problems on each machine: {plan}")
+    again = subprocess.run([*tune, "--classes", ", 1 core"], cwd=test.folder, env=slurm.env, capture_output=True,
+                           text=True, timeout=60)
+    test.expect(again.returncode == 0 and len(json.loads(again.stdout)["problems"]) == 2, f"again: {again.stderr}")
+    after = {path: path.stat().st_mtime_ns for path in test.folder.glob("plan.json.cluster/tune/records/*")}
+    test.expect(after == stamps, f"tuned again: {after} after {stamps}")
+    nowhere = subprocess.run([*tune, "--classes", "abacus"], cwd=test.folder, env=slurm.env, capture_output=True,
+                             text=True, timeout=60)
+    test.expect(nowhere.returncode != 0 and "no node is of a class called abacus" in nowhere.stderr,
+                f"a class that no node has: {nowhere.stderr[-2000:]}")
+    test.expect(wait_for(season, 150, "the season on one class") == 0, f"one: {test.log('one')[-2000:]}")
+    matches = test.check_season("there.db", "one", ["declines"])
+    test.expect({match["machine"]["node"] for match in matches} == {"n3"}, f"played on {matches}")
 
 
 def main(thresher):
@@ -212,7 +283,7 @@ def main(thresher):
                      'mount -t tmpfs -o size=16k tmpfs /tmp && exec "$@"', "sh"]
         with small_slurm.Slurm(test.folder / "slurm", ["n1", "n2", "n3", "n4"],
                                {"n3": ["taskset", "-c", "0"], "n4": full_disk}) as slurm:
-            for step in (one_season_equals_the_local_one, everything_goes_wrong):
+            for step in (one_season_equals_the_local_one, one_class_of_machines, everything_goes_wrong):
                 step(test, slurm)
                 print(f"{step.__name__}: {time.monotonic() - begin:.0f} s", flush=True)
             for ledger in ("here.db", "there.db", "both.db"):

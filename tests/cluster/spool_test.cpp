@@ -60,10 +60,29 @@ TEST(Spool, FailuresAreKeptApart) {
   spool.put_failure("a", {"n1", "full"});
   spool.put_failure("a", {"n2", "gone"});
   spool.put_failure("ab", {"n3", "else"});
-  const std::vector<TaskFailure> failures = spool.failures("a");
+  spool.put_failure("ab", {"n4", "other", {"h200"}});
+  const std::vector<TaskFailure> failures = spool.failures().at("a");
   ASSERT_EQ(failures.size(), 2u);
   EXPECT_EQ(failures[1].node, "n2");
   EXPECT_EQ(failures[1].text, "gone");
+  EXPECT_TRUE(failures[1].refused_for.empty());
+  EXPECT_EQ(spool.failures().at("ab")[1].refused_for, std::vector<std::string>{"h200"});
+}
+
+TEST(Spool, WhatIsForgottenWasNeverTried) {
+  const ScratchFolder folder;
+  const Spool spool(folder / "spool");
+  spool.set_job(spool.put_list({"a", "b"}), "7");
+  spool.put_record("a", {{"found", 1}});
+  spool.put_record("b", {{"found", 2}});
+  spool.put_failure("a", {"n1", "full"});
+  spool.forget("a");
+  EXPECT_EQ(spool.recorded_ids(), std::set<std::string>{"b"});
+  EXPECT_TRUE(spool.failures().empty());
+  EXPECT_EQ(spool.lists()[0].ids, (std::vector<std::string>{"", "b"}));
+  EXPECT_EQ(spool.lists()[0].job, "7");
+  EXPECT_NE(error_message([&] { spool.id_of_task("000000", 0); }).find("has no task 0"),
+            std::string::npos);
 }
 
 TEST(Spool, OneCoordinatorIsEnough) {

@@ -36,6 +36,20 @@ TEST(VariantSpace, HasTheEnginesDefault) {
   EXPECT_TRUE(found.find(backend_named("cpu").choices().front()));
 }
 
+// Also those that no grid has, with their neighbours.
+TEST(VariantSpace, HasWhatTheEngineChoosesFrom) {
+  const Problem problem{.name = "p", .groups = {{.m = 16, .n = 256, .k = 512}}};
+  const MachineRates rates{40, 1000, 400, 400};
+  for (const char* name : {"cpu", "gpu"}) {
+    const Backend& backend = backend_named(name);
+    const VariantSpace found = space_of(name, Op::kGemm);
+    for (const std::string& choice : backend.choices()) {
+      const bool runs = backend.supports(problem, choice, {.rates = rates, .thread_count = 2}).ok;
+      EXPECT_EQ(found.find(choice).has_value(), runs) << choice;
+    }
+  }
+}
+
 TEST(VariantSpace, LeavesOutKnobsWithoutASay) {
   const auto knobs = [](Op op) { return space_of("cpu", op).space.knobs.size(); };
   EXPECT_EQ(knobs(Op::kDual), knobs(Op::kGemm) + 1);

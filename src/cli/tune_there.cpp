@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/tune_there.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "cli/cluster_task.hpp"
+#include "cli/progress.hpp"
+#include "cluster/order.hpp"
+#include "referee/statistics/json.hpp"
+
+namespace thresher::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kTaskSecondsMin = 5;
+
+// What is to be tuned, where.
+struct TuneTask {
+  const Problem* problem = nullptr;
+  std::vector<std::string> classes;
+};
+
+std::vector<TuneTask> tasks_for(const std::vector<Problem>& problems,
+                                const std::vector<std::string>& classes) {
+  std::vector<TuneTask> tasks;
+  for (const Problem& problem : problems) {
+    if (classes.empty()) tasks.push_back({&problem, {}});
+    for (const std::string& one : classes) tasks.push_back({&problem, {one}});
+  }
+  return tasks;
+}
+
+// The budget is for all of it, and so many are tuned at the same time.
+double seconds_of_each(const TuneRules& rules, std::size_t task_count, int jobs) {
+  const double waves = std::ceil(static_cast<double>(task_count) / std::max(1, jobs));
+  return std::max(kTaskSecondsMin, rules.seconds / waves);
+}
+
+// The same for the same question, so that a coordinator which goes on finds what was answered; the
+// time that an answer may take is no part of it.
+std::string id_of(const nlohmann::json& order, const TuneTask& task) {
+  nlohmann::json question = order;
+  question.erase("seconds");
+  question["classes"] = task.classes;
+  return fmt::format("tune-{}", digits_of(question.dump()));
+}
+
+class TuneThere {
+ public:
+  TuneThere(const TuneRules& rules, const ClusterOptions& cluster, TunedPlan& plan)
+      : rules_(rules), cluster_(cluster), plan_(plan) {}
+
+  TunedThere run(const std::vector<Problem>& problems) {
+    const std::vector<TuneTask> tasks = tasks_for(problems, cluster_.classes);
+    const std::vector<cluster::TaskOrder> orders = orders_for(tasks);
+    fmt::print(stderr, "{} problems to tune on Slurm's nodes, {:.0f} s each, {} at a time\n",
+               orders.size(), orders.front().seconds_max, job_count(cluster_));
+    Progress progress(static_cast<std::int64_t>(orders.size()), {});
+    const fs::path folder = spool_folder(cluster_, plan_.path()) / "tune";
+    if (rules_.again) forget_records(folder, orders);
+    cluster::CoordinatorOptions options =
+        coordinator_options(folder, "thresher-tune-" + digits_of(folder.string()));
+    options.report = [&](const std::string& text) { progress.update(text); };
+    options.announce = [&](const std::string& text) {
+      progress.clear();
+      fmt::print(stderr, "{}\n", text);
+    };
+    cluster::Coordinator coordinator(cluster::Spool(folder),
+                                     cluster::slurm_queue(slurm_options(cluster_)), options);
+    TunedThere result;
+    coordinator.play(orders, [&](std::size_t index, const cluster::TaskResult& found) {
+      progress.begin_step(tasks[index].problem->name);
+      take(*tasks[index].problem, found, result);
+    });
+    coordinator.finish();
+    progress.clear();
+    say_if_mixed();
+    return result;
+  }
+
+ private:
+  std::vector<cluster::TaskOrder> orders_for(const std::vector<TuneTask>& tasks) const {
+    TuneRules rules = rules_;
+    rules.backend = backend_there(cluster_, rules_.backend).name;
+    rules.seconds = seconds_of_each(rules_, tasks.size(), job_count(cluster_));
+    std::vector<cluster::TaskOrder> orders;
+    for (const TuneTask& task : tasks) {
+      nlohmann::json order = tuning_order(*task.problem, rules);
+      std::string id = id_of(order, task);
+      orders.push_back({std::move(id), std::move(order), rules.seconds, task.classes});
+    }
+    return orders;
+  }
+
+  // A spool that somebody plays from stays as it is: the coordinator says so.
+  static void forget_records(const fs::path& folder,
+                             const std::vector<cluster::TaskOrder>& orders) {
+    const cluster::Spool spool(folder);
+    const referee::UniqueFd lock = spool.hold();
+    for (const cluster::TaskOrder& order : orders) spool.forget(order.id);
+  }
+
+  void take(const Problem& problem, const cluster::TaskResult& found, TunedThere& result) {
+    if (!found.failure.empty()) {
+      result.failures.push_back(fmt::format("{}: {}", problem.name, found.failure));
+      return;
+    }
+    classes_.insert(found.record.at("machine").value("class", ""));
+    const PlanFile part = plan_file_from_json(found.record.at("plan").dump());
+    for (const MachinePlan& machine : part.machines) {
+      for (const PlanEntry& entry : machine.entries) {
+        const PlanEntry* before = plan_.entry(machine.fingerprint, problem);
+        const bool is_new = before == nullptr || before->variant != entry.variant ||
+                            before->speedup != entry.speedup;
+        if (is_new) plan_.keep(machine.fingerprint, entry);
+        result.tuned.push_back({problem, machine.fingerprint, entry, is_new});
+      }
+    }
+  }
+
+  void say_if_mixed() const {
+    if (classes_.size() < 2 || !cluster_.classes.empty()) return;
+    fmt::print(stderr,
+               "the nodes are of {} classes of machines, and each problem was tuned on one of "
+               "them: --classes tunes all on each that it names\n",
+               classes_.size());
+  }
+
+  const TuneRules& rules_;
+  const ClusterOptions& cluster_;
+  TunedPlan& plan_;
+  std::set<std::string> classes_;  // that answered
+};
+
+}  // namespace
+
+nlohmann::json tuning_order(const Problem& problem, const TuneRules& rules) {
+  return {{"kind", kTuneOrder},
+          {"suite", cluster::suite_to_json({.name = problem.name, .problems = {problem}})},
+          {"backend", rules.backend},
+          {"threads", rules.thread_count},
+          {"seconds", rules.seconds},
+          {"seed", rules.seed},
+          {"at_random", rules.at_random},
+          {"constraints", rules.constraints},
+          {"terms", rules.terms}};
+}
+
+nlohmann::json tuning_carried_out(const nlohmann::json& order) {
+  const Suite suite = cluster::suite_from_json(order.at("suite"));
+  TunedPlan nowhere({});
+  const std::vector<TunedProblem> tuned =
+      tune_here(suite.problems,
+                {.backend = order.at("backend"),
+                 .thread_count = order.at("threads"),
+                 .seconds = order.at("seconds"),
+                 .seed = order.at("seed"),
+                 .terms = order.at("terms").get<DealTerms>(),
+                 .constraints = order.at("constraints").get<std::vector<std::string>>(),
+                 .at_random = order.at("at_random")},
+                nowhere);
+  PlanFile part;
+  for (const TunedProblem& one : tuned) {
+    machine_in(part, one.machine).entries.push_back(one.entry);
+  }
+  return {{"plan", nlohmann::json::parse(to_json(part))}};
+}
+
+TunedThere tune_there(const std::vector<Problem>& problems, const TuneRules& rules,
+                      const ClusterOptions& cluster, TunedPlan& plan) {
+  return TuneThere(rules, cluster, plan).run(problems);
+}
+
+}  // namespace thresher::cli
