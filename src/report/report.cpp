@@ -45,8 +45,9 @@ Html warning(const Ledger& ledger, const LedgerAudit& audit) {
          "\n";
 }
 
-Html colophon(const Ledger& ledger, const LedgerAudit& audit) {
-  Html lines = element("p", audit_line(ledger, audit), {{"id", "audit"}});
+Html colophon(const Ledger& ledger, const LedgerAudit& audit, std::size_t index) {
+  const std::string id = index == 0 ? "audit" : fmt::format("audit-{}", index);
+  Html lines = element("p", audit_line(ledger, audit), {{"id", id}});
   const std::vector<LedgerEntry> entries = ledger.entries();
   if (!entries.empty()) {
     lines += element("p", fmt::format("Last entry {} (UTC), hash ", entries.back().time_utc) +
@@ -67,13 +68,22 @@ Html season_html(const Season& season, std::size_t index) {
          "\n";
 }
 
-Html contents(const std::vector<std::string>& seasons) {
+Html contents(const std::vector<Season>& seasons, bool has_machines) {
   if (seasons.size() < 2) return {};
   Html links;
+  if (has_machines) links += element("a", "side by side", {{"href", "#machines"}}) + " ";
   for (std::size_t i = 0; i < seasons.size(); ++i) {
-    links += element("a", seasons[i], {{"href", fmt::format("#season-{}", i)}}) + " ";
+    links += element("a", seasons[i].name, {{"href", fmt::format("#season-{}", i)}}) + " ";
   }
   return element("nav", "Seasons: " + links, {{"aria-label", "Seasons"}}) + "\n";
+}
+
+// Nothing where there is one season and no more.
+Html machines_html(const std::vector<Season>& seasons, const ReportSources& sources) {
+  const Html content = machines(seasons) + shark_records(seasons) + plans(sources.plans) +
+                       searches(sources.plans, sources.searches);
+  if (content.is_empty()) return {};
+  return element("section", heading(2, "Side by side") + content, {{"id", "machines"}}) + "\n";
 }
 
 Html document(const Html& body) {
@@ -85,17 +95,33 @@ Html document(const Html& body) {
 }  // namespace
 }  // namespace report
 
-std::string report_page(const Ledger& ledger, const std::string& season) {
+std::string report_page(const ReportSources& sources) {
   using namespace report;
-  const std::vector<std::string> seasons =
-      season.empty() ? ledger.seasons() : std::vector<std::string>{season};
-  const LedgerAudit audit = ledger.audit();
-  Html body = heading(1, "Thresher report") + warning(ledger, audit) + contents(seasons);
-  if (seasons.empty()) body += paragraph("The ledger is empty: no season has been played.");
-  for (std::size_t i = 0; i < seasons.size(); ++i) {
-    body += season_html(read_season(ledger, seasons[i]), i);
+  std::vector<Season> seasons;
+  Html warnings;
+  Html colophons;
+  for (std::size_t i = 0; i < sources.ledgers.size(); ++i) {
+    const Ledger* ledger = sources.ledgers[i];
+    const LedgerAudit audit = ledger->audit();
+    warnings += warning(*ledger, audit);
+    colophons += colophon(*ledger, audit, i);
+    for (const std::string& name : ledger->seasons()) {
+      const bool is_wanted = sources.season.empty() || sources.season == name;
+      if (is_wanted) seasons.push_back(read_season(*ledger, name));
+    }
   }
-  return document(body + colophon(ledger, audit)).text();
+  const Html side_by_side = machines_html(seasons, sources);
+  Html body = heading(1, "Thresher report") + warnings +
+              contents(seasons, !side_by_side.is_empty()) + side_by_side;
+  if (seasons.empty() && !sources.ledgers.empty()) {
+    body += paragraph("The ledger is empty: no season has been played.");
+  }
+  for (std::size_t i = 0; i < seasons.size(); ++i) body += season_html(seasons[i], i);
+  return document(body + colophons).text();
+}
+
+std::string report_page(const Ledger& ledger, const std::string& season) {
+  return report_page({.ledgers = {&ledger}, .season = season});
 }
 
 }  // namespace thresher

@@ -22,6 +22,7 @@ constexpr Head kHeads[] = {
     {"cpu_amx", "AMX on the CPU"},
     {"gpu_sm90", "Hopper kernel"},
     {"gpu_sm80", "kernel for Ampere and newer"},
+    {"gpu_sm100", "Blackwell kernel"},
 };
 
 // The first row that fits is taken; an empty value fits any, and # in its words stands for it.

@@ -45,6 +45,8 @@ LAYOUT = """(() => {
     ones: all('figure.plot .plot-row line.one').filter((line) => line.checkVisibility()).length,
     tracks: all('figure.plot .plot-row:not(.plot-axis) > svg').filter(shown)
       .map((svg) => [!!svg.getAttribute('aria-label'), ...box(svg)]),
+    charts: all('figure.chart').filter(shown).map((figure) => [box(figure.querySelector('svg[role]')),
+      ...[...figure.querySelectorAll('.chart-y span, .chart-x span, .legend-item')].map(box)]),
     blank: all('tbody tr').filter((row) => shown(row) && !row.innerText.trim()).length,
     open: all('details[open]').length,
   };
@@ -127,6 +129,12 @@ def layout_faults(seen):
     for is_labelled, left, _, right, _ in seen["tracks"]:
         if not is_labelled or right - left < 150:
             yield f"a row of a plot is {right - left:.0f} px wide, or says nothing aloud"
+    for boxes in seen["charts"]:
+        if boxes[0][2] - boxes[0][0] < 150 or boxes[0][3] - boxes[0][1] < 80:
+            yield f"the lines of a chart have {boxes[0]} px"
+        if any(left < -0.5 or right > seen["window"] + 0.5 for left, _, right, _ in boxes):
+            yield f"a chart is off-screen: {boxes}"
+        yield from overlaps([[f"number {i}", *box] for i, box in enumerate(boxes)])
     if seen["blank"]:
         yield f"{seen['blank']} rows are blank"
 
@@ -199,8 +207,10 @@ def check(program):
         faults = [f"nine: {fault}" for fault in page_faults(browser, folder, "nine", has_won=True)]
         faults += [f"nine: {fault}" for fault in print_faults(browser)]
         faults += [f"lost: {fault}" for fault in page_faults(browser, folder, "lost", has_won=False)]
-        # Two seasons on one page, one of them reported, one with hostile texts.
+        # Two seasons on one page, one of them reported, one with hostile texts, plans and charts beside them.
         faults += [f"sample: {fault}" for fault in page_faults(browser, folder, "sample", True, 2 * HEIGHT_MAX)]
+        if len(browser.evaluate(LAYOUT)["charts"]) != 4:
+            faults.append("sample: the charts of the search are not there")
         faults += [f"console: {line}" for line in browser.console]
     print("\n".join(faults) or f"three pages in {len(WIDTHS)} widths, light, dark and on paper: as they should be")
     return 1 if faults else 0

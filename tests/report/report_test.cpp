@@ -312,5 +312,34 @@ TEST(Report, AnEmptyLedgerHasAPage) {
   EXPECT_TRUE(has(page, "0 entries"));
 }
 
+TEST_F(ReportPage, PutsMachinesSideBySide) {
+  const std::string page = main_of(report_page({.ledgers = {&ledger_},
+                                                .season = {},
+                                                .plans = testing::sample_plans(),
+                                                .searches = testing::sample_searches()}));
+  const std::string part = page.substr(page.find("id=\"machines\""), page.find("id=\"season-0\""));
+  EXPECT_TRUE(has(part, "a sample CPU, 4 threads"));
+  EXPECT_TRUE(has(part, "wide_tiles")) << "the champion";
+  EXPECT_TRUE(has(part, data(1.053))) << "a plan's gain";
+  EXPECT_TRUE(has(part, data(1.095)));
+  EXPECT_TRUE(has(part, "a sample GPU"));
+  EXPECT_FALSE(has(part, "<script>"));
+  EXPECT_EQ(count_of(part, "class=\"chart\""), 4U) << "three searches, one replay";
+  EXPECT_EQ(count_of(part, "class=\"line random\" d=\"M0.0"), 1U) << "one at random over time";
+}
+
+// Two ledgers of two classes of machines: sharks' records of both.
+TEST_F(ReportPage, PutsLedgersSideBySide) {
+  Ledger other(folder_ / "other.db");
+  testing::write_sample(other);
+  const std::string page = main_of(report_page({.ledgers = {&ledger_, &other}, .season = {}}));
+  EXPECT_TRUE(has(page, "Champions, machine by machine"));
+  EXPECT_TRUE(has(page, "Sharks’ records, machine by machine"));
+  EXPECT_EQ(count_of(page, "id=\"audit"), 2U);
+  EXPECT_EQ(count_of(page, "a sample CPU, 4 threads: spring"), 2U + 2 * 2)
+      << "two titles, and labels of two sharks";
+  EXPECT_FALSE(has(main_of(report_page(other, "spring")), "machine by machine")) << "one alone";
+}
+
 }  // namespace
 }  // namespace thresher

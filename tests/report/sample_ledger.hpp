@@ -12,6 +12,7 @@
 
 #include "referee/statistics/analysis.hpp"
 #include "referee/statistics/json.hpp"
+#include "report/machines.hpp"
 #include "tank/ledger/ledger.hpp"
 
 namespace thresher::testing {
@@ -301,6 +302,40 @@ inline void write_lost(Ledger& ledger) {
   std::erase_if(verdicts,
                 [](const SampleVerdict& one) { return std::string_view(one.kind) == "accepted"; });
   write_verdicts(ledger, verdicts);
+}
+
+// Plans of two machines, one of them with a search at random beside it, and one replay.
+inline std::vector<MachinePlan> sample_plans() {
+  const auto entry = [](std::int64_t tokens, bool better, bool at_random) {
+    return PlanEntry{.of = {.op = Op::kDual, .groups = 8, .n = 512, .k = 2048},
+                     .tokens = tokens,
+                     .variant = better ? "cpu_avx2:tile=2x16,chunk=1024,task=64x128" : "cpu_avx2",
+                     .choice = "cpu_avx2",
+                     .better = better,
+                     .speedup = better ? 1.053 : 1,
+                     .low = better ? 1.013 : 1,
+                     .high = better ? 1.095 : 1,
+                     .reason = better ? "accepted: 1.053x" : kHostile,
+                     .story = PlanStory{.space = 8640,
+                                        .tried = 354,
+                                        .choice_us = 9240,
+                                        .at_random = at_random,
+                                        .trace = {{.seconds = 2, .tried = 6, .speedup = 1.01},
+                                                  {.seconds = 9, .tried = 60, .speedup = 1.06}}}};
+  };
+  const PlanFingerprint epyc{
+      .backend = "cpu", .device = "a sample CPU", .thread_count = 4, .version = "0"};
+  return {{.fingerprint = epyc, .entries = {entry(16, true, false), entry(64, false, false)}},
+          {.fingerprint = epyc, .entries = {entry(16, false, true)}},
+          {.fingerprint = {.backend = "gpu", .device = "a sample GPU", .version = "0"},
+           .entries = {entry(16, true, false)}}};
+}
+
+inline std::vector<report::SimulatedSearch> sample_searches() {
+  return {{.space = "convolution",
+           .run_count = 100,
+           .search = {0.5, 0.9, 1},
+           .random = {0.5, 0.6, 0.7}}};
 }
 
 }  // namespace thresher::testing

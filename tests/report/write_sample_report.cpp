@@ -12,10 +12,17 @@ namespace {
 
 using namespace thresher;
 
-void write(const std::filesystem::path& folder, const std::string& name, void (*fill)(Ledger&)) {
+struct Beside {
+  std::vector<MachinePlan> plans;
+  std::vector<report::SimulatedSearch> searches;
+};
+
+void write(const std::filesystem::path& folder, const std::string& name, void (*fill)(Ledger&),
+           const Beside& beside = {}) {
   Ledger ledger(folder / (name + ".db"));
   fill(ledger);
-  std::ofstream(folder / (name + ".html")) << report_page(ledger);
+  std::ofstream(folder / (name + ".html")) << report_page(
+      {.ledgers = {&ledger}, .season = {}, .plans = beside.plans, .searches = beside.searches});
   std::ofstream(folder / (name + ".jsonl")) << to_json_lines(ledger.entries());
 }
 
@@ -27,7 +34,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::filesystem::path folder = argv[1];
-  write(folder, "sample", thresher::testing::write_sample);
+  write(folder, "sample", thresher::testing::write_sample,
+        {thresher::testing::sample_plans(), thresher::testing::sample_searches()});
   write(folder, "nine", thresher::testing::write_nine);
   write(folder, "lost", thresher::testing::write_lost);
   return 0;
