@@ -15,6 +15,7 @@ std::vector<Problem> layer_problems(const LayerModel& model, Activations activat
                             .shared_count = 0,
                             .options = {.top_k = model.top_k,
                                         .tokens_max = tokens,
+                                        .router_experts = model.router_experts,
                                         .activations = activations,
                                         .activation = model.activation}};
   shape.between = moe::between_of(shape.options, model.biases);

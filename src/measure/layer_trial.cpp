@@ -60,6 +60,7 @@ Nvfp4Matrix random_matrix(std::int64_t rows, std::int64_t k, std::uint64_t seed)
 MoeOptions moe_options(const LayerModel& model, const LayerTrialOptions& options) {
   MoeOptions made{.top_k = model.top_k,
                   .tokens_max = options.tokens_max,
+                  .router_experts = model.router_experts,
                   .activations = options.activations,
                   .activation = model.activation,
                   .batch_invariant = options.batch_invariant};
@@ -350,7 +351,7 @@ class LayerTrial::State {
       // The products of another set.
       layer_->enqueue_gather(tokens((i + sets / 2) % sets, timing.token_count), nullptr);
       const Steady::time_point gathered = Steady::now();
-      layer_->enqueue_products(timing.token_count, nullptr);
+      layer_->enqueue_products(tokens((i + sets / 2) % sets, timing.token_count), nullptr);
       samples.products.push_back(us_since(gathered));
     }
     return samples;
@@ -375,7 +376,9 @@ class LayerTrial::State {
     if (timing.weight_bytes < kColdBytes / 2) return samples;
     layer_->enqueue_gather(tokens(0, timing.token_count), handle);
     const gpu::Graph products = gpu::Graph::capture(stream, [&] {
-      for (int i = 0; i < kSetsMin; ++i) layer_->enqueue_products(timing.token_count, handle);
+      for (int i = 0; i < kSetsMin; ++i) {
+        layer_->enqueue_products(tokens(0, timing.token_count), handle);
+      }
     });
     samples.products = replay(stream, products, kSetsMin);
     return samples;

@@ -29,7 +29,7 @@ constexpr std::uintmax_t kRoomMin = std::uintmax_t{1} << 20;
 
 // A compiler needs more of everything than a contestant.
 constexpr SandboxLimits kCompilerLimits{.cpu_seconds = 120,
-                                        .address_space_bytes = std::int64_t{4} << 30,
+                                        .memory_bytes = std::int64_t{4} << 30,
                                         .file_bytes = std::int64_t{512} << 20,
                                         .open_files = 256,
                                         .processes = 64};

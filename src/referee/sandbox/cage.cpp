@@ -209,11 +209,13 @@ bool Cage::make_in(const fs::path& parent, std::string& why_not) {
   for (const Folder& folder : folders_) {
     if (folder.path == path) return true;  // controllers of version 1 may share a hierarchy
   }
+  // Before it is there: whoever is killed in between leaves nothing.
+  remember(Leftover::kCage, path.string());
   if (mkdir(path.c_str(), 0755) != 0) {
     why_not = fmt::format("no group can be made in {}: {}", parent.string(), system_text());
+    forget(Leftover::kCage, path.string());
     return false;
   }
-  remember(Leftover::kCage, path.string());
   Folder folder{path, open_file(path, O_RDONLY | O_DIRECTORY)};
   if (folder.lock) flock(folder.lock.get(), LOCK_SH);
   folders_.push_back(std::move(folder));

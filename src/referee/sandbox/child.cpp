@@ -38,7 +38,7 @@ std::int64_t memory_limit_of(const WorkOrder& order) {
   return 0;
 #endif
   const bool has_driver = venue_of(order.job.backend).sandbox.no_memory_limit != nullptr;
-  return order.limits.address_space_bytes + (has_driver ? kMemoryOfDriver : 0);
+  return order.limits.memory_bytes + (has_driver ? kMemoryOfDriver : 0);
 }
 
 [[noreturn]] void refuse(const char* step, int error) {

@@ -95,7 +95,8 @@ void set_limits(const SandboxLimits& limits, const SandboxNeeds& needs, Refusals
     refusals.add(layer::kMemoryLimit, "this build has a sanitizer");
   } else if (needs.no_memory_limit != nullptr) {
     refusals.add(layer::kMemoryLimit, needs.no_memory_limit);
-  } else if (!limit(RLIMIT_AS, limits.address_space_bytes)) {
+  } else if (!limit(RLIMIT_DATA, limits.memory_bytes) ||
+             !limit(RLIMIT_AS, limits.memory_bytes + kMappedBytesMax)) {
     refusals.add_errno(layer::kMemoryLimit, "setrlimit");
   }
 

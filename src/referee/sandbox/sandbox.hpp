@@ -52,9 +52,13 @@ struct Confinement {
   std::vector<std::string> without;
 };
 
+// What a process may map besides its own memory. Libraries are the most of it: CUDA's alone, which
+// a PyTorch built for GPUs maps on a CPU too, are several gigabytes.
+inline constexpr std::int64_t kMappedBytesMax = std::int64_t{8} << 30;
+
 struct SandboxLimits {
-  std::int64_t cpu_seconds = 600;  // of all threads of one process
-  std::int64_t address_space_bytes = std::int64_t{2} << 30;
+  std::int64_t cpu_seconds = 600;                     // of all threads of one process
+  std::int64_t memory_bytes = std::int64_t{2} << 30;  // of one process's own
   std::int64_t file_bytes = std::int64_t{256} << 20;
   std::int64_t open_files = 256;
   std::int64_t processes = 128;  // and threads

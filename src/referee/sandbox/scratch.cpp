@@ -3,8 +3,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <stdlib.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -54,6 +54,20 @@ void reclaim_folders_once(const fs::path& root) {
                           errno == ENOSPC ? "; make room there, or set TMPDIR" : ""));
 }
 
+// The caretaker knows a folder before it is there: whoever is killed in between leaves nothing. It
+// must be nobody else's, so its name cannot be foreseen.
+fs::path make_folder(const fs::path& root) {
+  std::uint64_t drawn = 0;
+  if (getrandom(&drawn, sizeof drawn, 0) != sizeof drawn) refuse_scratch(root);
+  const fs::path path = root / fmt::format("{}{:016x}", kScratchPrefix, drawn);
+  remember(Leftover::kFolder, path.string());
+  if (mkdir(path.c_str(), 0700) == 0) return path;
+  const int error = errno;
+  forget(Leftover::kFolder, path.string());
+  errno = error;
+  refuse_scratch(root);
+}
+
 }  // namespace
 
 int reclaim_folders(const fs::path& root) {
@@ -74,10 +88,7 @@ ScratchFolder::ScratchFolder(FolderOwner owner, const fs::path& parent) {
   const mode_t mode = owner == FolderOwner::kReferee ? 0755 : 0700;
   const bool gives_away = owner == FolderOwner::kContestant && geteuid() == 0;
   do {
-    std::string name = (root / kScratchPrefix).string() + "XXXXXX";
-    if (mkdtemp(name.data()) == nullptr) refuse_scratch(root);
-    path_ = name;
-    remember(Leftover::kFolder, path_.string());
+    path_ = make_folder(root);
     lock_ = open_folder(path_);
     if (lock_) flock(lock_.get(), LOCK_SH);
   } while (!is_still_there(path_, lock_));

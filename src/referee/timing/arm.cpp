@@ -23,7 +23,7 @@ WorkOrder order_for(const Job& job, const ScratchFolder& scratch, const CpuStage
   WorkOrder order{
       .job = job, .limits = {}, .scratch = scratch.path(), .confinement = options.confinement};
   // Both arenas, and packed weights that may be eight times as large as NVFP4.
-  order.limits.address_space_bytes +=
+  order.limits.memory_bytes +=
       static_cast<std::int64_t>(16 * stage.arena().bytes() + 2 * output.bytes());
   return order;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Overtime: when no pitch is left to enter a round and time is, unclear matches go on where they
-// stopped, with all their heats. Which of them, and in which order.
+// Overtime: unclear matches go on where they stopped, with all their heats: between rounds those
+// that are nearly decided, and all of them when no pitch is left to enter a round and time is.
+// Which of them, and in which order.
 #pragma once
 
 #include <vector>

@@ -12,7 +12,6 @@
 #include "referee/fault.hpp"
 #include "referee/statistics/json.hpp"
 #include "tank/pitch/constraint.hpp"
-#include "tank/season/overtime.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher {
@@ -368,11 +367,23 @@ bool RoundPlayer::can_go_on(const Attempt& attempt, const PlayedMatch& match) {
 }
 
 bool RoundPlayer::play_overtime(double deadline) {
+  return play_overtime(deadline, open_matches(book_.record, rules_.terms));
+}
+
+bool RoundPlayer::play_nearly_decided(double deadline) {
+  std::vector<OpenMatch> open = open_matches(book_.record, rules_.terms);
+  std::erase_if(open, [&](const OpenMatch& one) {
+    return one.match->stretch_count > 1 || one.seconds_needed > rules_.match.seconds_max;
+  });
+  return play_overtime(deadline, open);
+}
+
+bool RoundPlayer::play_overtime(double deadline, const std::vector<OpenMatch>& open_matches) {
   deadline_ = deadline;
   if (tools_.seconds_now() >= deadline) return false;
   std::vector<Stretch> stretches;
   Json matches = Json::array();
-  for (const OpenMatch& open : open_matches(book_.record, rules_.terms)) {
+  for (const OpenMatch& open : open_matches) {
     const Stretch stretch = stretch_of(open.round, open.match->pitch);
     if (!can_go_on(stretch.attempt, *open.match)) continue;
     stretches.push_back(stretch);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tank/panel/ballot_box.hpp"
+#include "tank/season/overtime.hpp"
 #include "tank/season/season.hpp"
 
 namespace thresher {
@@ -28,6 +29,9 @@ class RoundPlayer {
   // Goes on with the most promising of the unclear matches, so many as there are jobs. False when
   // there is none, or no time.
   bool play_overtime(double deadline);
+  // The same with those alone that have not gone on yet and should be decided in the time of one
+  // match.
+  bool play_nearly_decided(double deadline);
 
   // What follows from stretches that were played in overtime, if a kill came before it; and those
   // that were begun together with them.
@@ -59,6 +63,7 @@ class RoundPlayer {
   void play(const std::vector<Stretch>& stretches);
   MatchOrder order_of(const Stretch& stretch) const;
   void append(const Stretch& stretch, const std::string& id, const MatchReport& report);
+  bool play_overtime(double deadline, const std::vector<OpenMatch>& open_matches);
   Stretch stretch_of(int round_number, const std::string& pitch);
   bool can_go_on(const Attempt& attempt, const PlayedMatch& match);
   Attempt attempt_of(const std::string& name, bool control) const;

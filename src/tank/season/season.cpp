@@ -37,6 +37,8 @@ class SeasonPlayer {
       const bool may_vote = setup_.rounds_max == 0 || result.rounds_played < setup_.rounds_max;
       if (tools_.seconds_now() >= deadline && is_between_rounds()) {
         result.ended_by = "time";
+      } else if (player.play_nearly_decided(deadline)) {
+        // Heats that are kept decide more for their time than somebody new's first ones.
       } else if (may_vote && player.play(deadline)) {
         ++result.rounds_played;
       } else if (!player.play_overtime(deadline)) {

@@ -13,7 +13,7 @@ TEST(WorkOrder, ReadsBack) {
                                 .command = {"python3", "a \"quoted\" word", "\n"},
                                 .folder = "/some where"},
                         .limits = {.cpu_seconds = 1,
-                                   .address_space_bytes = std::int64_t{1} << 40,
+                                   .memory_bytes = std::int64_t{1} << 40,
                                    .file_bytes = 3,
                                    .open_files = 4,
                                    .processes = 5},
@@ -23,7 +23,7 @@ TEST(WorkOrder, ReadsBack) {
   EXPECT_EQ(read.job.kind, JobKind::kCommand);
   EXPECT_EQ(read.job.command, order.job.command);
   EXPECT_EQ(read.job.folder, order.job.folder);
-  EXPECT_EQ(read.limits.address_space_bytes, std::int64_t{1} << 40);
+  EXPECT_EQ(read.limits.memory_bytes, std::int64_t{1} << 40);
   EXPECT_EQ(read.limits.processes, 5);
   EXPECT_EQ(read.scratch, order.scratch);
   EXPECT_EQ(read.referee_pid, 1234);

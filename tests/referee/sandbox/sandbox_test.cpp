@@ -105,7 +105,9 @@ TEST_F(Sandbox, LimitsHold) {
   EXPECT_EQ(said("ulimit -n; ulimit -c", {.open_files = 32}), "32");
   EXPECT_EQ(said("ulimit -t", {.cpu_seconds = 17}), "17");
   if (granted(layer::kMemoryLimit)) {
-    EXPECT_EQ(said("ulimit -v", {.address_space_bytes = std::int64_t{1} << 30}), "1048576");
+    const SandboxLimits gibibyte{.memory_bytes = std::int64_t{1} << 30};
+    EXPECT_EQ(said("ulimit -d", gibibyte), "1048576");
+    EXPECT_EQ(said("ulimit -v", gibibyte), std::to_string(1048576 + (kMappedBytesMax >> 10)));
   }
 }
 

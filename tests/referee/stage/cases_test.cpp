@@ -29,7 +29,7 @@ TEST(Cases, AllFamiliesOfTheSuiteAndOfHiddenProblemsOfEachKind) {
   EXPECT_EQ(cases.size(), 3u * 3 + 2u * 3 + 2u) << "and one near the largest of each kind";
   std::set<std::pair<Op, InputFamily>> hidden;
   for (const Case& one : cases) {
-    check(one.problem);
+    thresher::check(one.problem);
     if (one.hidden) hidden.insert({one.problem.op, one.family});
   }
   EXPECT_EQ(hidden.size(), 6u);

@@ -56,7 +56,7 @@ std::string mutate(Random& random, std::string bytes) {
   return bytes;
 }
 
-enum class Outcome { kError, kFailedAudit, kIntact };
+enum class Reading { kError, kFailedAudit, kIntact };
 
 bool same(const std::vector<LedgerEntry>& a, const std::vector<LedgerEntry>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
@@ -66,12 +66,12 @@ bool same(const std::vector<LedgerEntry>& a, const std::vector<LedgerEntry>& b) 
 }
 
 // Uses a ledger in every way there is.
-Outcome use(const fs::path& path, const std::vector<LedgerEntry>& originals) {
-  Outcome outcome = Outcome::kError;
+Reading use(const fs::path& path, const std::vector<LedgerEntry>& originals) {
+  Reading outcome = Reading::kError;
   try {
     Ledger ledger(path);
     const bool ok = ledger.audit().ok;
-    outcome = ok ? Outcome::kIntact : Outcome::kFailedAudit;
+    outcome = ok ? Reading::kIntact : Reading::kFailedAudit;
     EXPECT_TRUE(!ok || same(ledger.entries(), originals)) << "an audit passed a changed ledger";
     ledger.seasons();
     ledger.entries("s", "match");
@@ -94,7 +94,7 @@ TEST(LedgerFuzz, NeverCrashesAndNeverPassesAChange) {
     Random random(kSeed, static_cast<std::uint64_t>(i));
     const ScratchFolder each;
     std::ofstream(each / "ledger.db", std::ios::binary) << mutate(random, bytes);
-    if (use(each / "ledger.db", originals) != Outcome::kIntact) ++damaged_count;
+    if (use(each / "ledger.db", originals) != Reading::kIntact) ++damaged_count;
   }
   EXPECT_GT(damaged_count, kFileCount / 2) << "the damage is too small to test anything";
 }

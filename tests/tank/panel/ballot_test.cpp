@@ -54,18 +54,18 @@ TEST(WeightedScore, RefusesAMissingDimensionAndPointsOutsideTheScale) {
 
 TEST(BallotJson, ReadsBackWhatItWrote) {
   const Ballot ballot = shark_two();
-  const nlohmann::json json = ballot;
-  const Ballot again = json.get<Ballot>();
-  EXPECT_EQ(nlohmann::json(again), json);
+  const nlohmann::json written = ballot;
+  const Ballot again = written.get<Ballot>();
+  EXPECT_EQ(nlohmann::json(again), written);
   EXPECT_EQ(again.scores, ballot.scores);
   EXPECT_EQ(again.forecast.log_speedup_high, 0.5);
   EXPECT_TRUE(again.vote);
 }
 
 TEST(BallotJson, NamesWhatIsMissing) {
-  nlohmann::json json = shark_two();
-  json["forecast"].erase("p_works");
-  EXPECT_NE(error_message([&] { json.get<Ballot>(); }).find("p_works"), std::string::npos);
+  nlohmann::json written = shark_two();
+  written["forecast"].erase("p_works");
+  EXPECT_NE(error_message([&] { written.get<Ballot>(); }).find("p_works"), std::string::npos);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ reason = "decoding hides already"
 scores = { speedup = 3, evidence = 4.5, feasibility = 9, risk = 6 }
 )";
 
-std::string with(std::string text, const std::string& from, const std::string& to) {
+std::string with_change(std::string text, const std::string& from, const std::string& to) {
   const std::size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
   return text.replace(at, from.size(), to);
@@ -49,22 +49,23 @@ TEST(VoteFile, ReadsABallot) {
 }
 
 TEST(VoteFile, NamesThePlaceOfEveryFault) {
-  EXPECT_EQ(faults_of(with(kGood, "p_works = 0.25", "p_works = 25")),
+  EXPECT_EQ(faults_of(with_change(kGood, "p_works = 0.25", "p_works = 25")),
             "ada.toml:6:11: p_works is not a number from 0 to 1");
-  EXPECT_EQ(faults_of(with(kGood, "risk = 6", "risk = \"low\"")),
+  EXPECT_EQ(faults_of(with_change(kGood, "risk = 6", "risk = \"low\"")),
             "ada.toml:11:65: risk is not a number from 0 to 10");
-  EXPECT_EQ(faults_of(with(kGood, "vote = true", "vote = 1")),
+  EXPECT_EQ(faults_of(with_change(kGood, "vote = true", "vote = 1")),
             "ada.toml:5:8: vote is an integer; true or false is allowed");
   EXPECT_EQ(
-      faults_of(with(kGood, "speedup_low = 0.9", "speedup_low = 1.2")),
+      faults_of(with_change(kGood, "speedup_low = 0.9", "speedup_low = 1.2")),
       "ada.toml:7:11: speedup_low = 1.2, speedup = 1.1, speedup_high = 1.25 are not in order");
   EXPECT_EQ(
-      faults_of(with(kGood, "evidence = 4.5", "pitch = 4.5")),
+      faults_of(with_change(kGood, "evidence = 4.5", "pitch = 4.5")),
       "ada.toml:11:10: evidence is missing: a number from 0 to 10\n"
       "ada.toml:11:25: unknown key \"pitch\"; rubric round_2 has evidence, feasibility, risk, "
       "speedup");
-  EXPECT_NE(faults_of(with(kGood, "shark = \"Ada\"", "")).find("shark is missing: who votes"),
-            std::string::npos);
+  EXPECT_NE(
+      faults_of(with_change(kGood, "shark = \"Ada\"", "")).find("shark is missing: who votes"),
+      std::string::npos);
 }
 
 TEST(VoteFile, SaysWhyItCannotBeRead) {
@@ -73,7 +74,7 @@ TEST(VoteFile, SaysWhyItCannotBeRead) {
 }
 
 TEST(VoteFile, AskForAReasonAndForBallots) {
-  EXPECT_NE(faults_of(with(kGood, "reason = \"decoding hides already\"", ""))
+  EXPECT_NE(faults_of(with_change(kGood, "reason = \"decoding hides already\"", ""))
                 .find("reason is missing: one sentence that says why"),
             std::string::npos);
   EXPECT_NE(faults_of("shark = \"Ada\"").find("the file has no [[ballot]] tables"),

@@ -171,7 +171,7 @@ std::vector<Complaint> complaints_about_gpu_contestants() {
        "store, schedule, split_k, blocks, arrive, prologue, launches, graph, dual"},
       {with_gpu("variant = \"cpu_avx2\""), "7:11", "variant \"cpu_avx2\" is none of backend gpu"},
       {with_gpu("variant = \"gpu_sm70\""), "7:11",
-       "unknown variant 'gpu_sm70'; variants of a GPU begin with gpu_sm90 or gpu_sm80"},
+       "unknown variant 'gpu_sm70'; variants of a GPU begin with gpu_sm90, gpu_sm80 or gpu_sm100"},
       {with_contestant(launch + "kernel = \"f\"\ngrid = 1\nblock = 1"), "7:10",
        "source = \"a.cu\" needs backend = \"gpu\""},
       {with_gpu(cuda), "6:1", "a CUDA source needs at least one launch: kernel, grid and block"},

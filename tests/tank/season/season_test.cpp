@@ -375,6 +375,20 @@ TEST(Season, AnUnclearPitchGoesOnWithItsHeatsUntilItIsDecided) {
   EXPECT_GT(season.entries("round").size(), 1u);
 }
 
+TEST(Season, WhatIsNearlyDecidedGoesOnBeforeTheNextRound) {
+  UnclearAtFirst season;
+  season.machine.heats_until_clear = {{"tile=16x16", 8}};
+  season.play();
+  const std::vector<LedgerEntry> matches = season.entries("match");
+  const auto goes_on = std::find_if(matches.begin(), matches.end(), [](const LedgerEntry& entry) {
+    return entry.data.contains("continues");
+  });
+  ASSERT_NE(goes_on, matches.end());
+  EXPECT_EQ(goes_on->data.at("pitch"), "deeper");
+  EXPECT_TRUE(std::all_of(matches.begin(), goes_on,
+                          [](const LedgerEntry& entry) { return entry.data.at("round") == 1; }));
+}
+
 TEST(Season, OvertimeEndsWithTheSeasonsTime) {
   UnclearAtFirst season;
   season.machine.heats_until_clear = {{"tile=16x16", 30}};
