@@ -51,10 +51,10 @@ if(THRESHER_SANITIZE)
   add_compile_definitions(${names})
 endif()
 
-# Most of the time of compiling a file goes into its headers, so the files of a folder are compiled
-# together, up to sixteen at a time: anonymous namespaces of a folder share their names. Files with options
-# of their own, such as the CPU's bodies, stay alone. A linter reads every header of every compilation with every
-# rule, so for it ROOMS puts all of src/<room>/ and its folders together.
+# Most of the time of compiling a file goes into its headers, so files are compiled together: those of a folder of src/, up to
+# sixteen at a time, and those of a room of tests/ with its folders (of tests/gpu/ an architecture's), up to forty.
+# Anonymous namespaces there share their names. Files with options of their own, such as the CPU's bodies, stay alone. A
+# linter reads every header of every compilation with every rule, so for it ROOMS puts all of src/<room>/ together.
 function(thresher_compile_together target)
   if(NOT THRESHER_TOGETHER)
     return()
@@ -68,9 +68,14 @@ function(thresher_compile_together target)
       string(REGEX MATCH "^(src/)?[^/]+" room ${folder})
       string(MAKE_C_IDENTIFIER "${room}" group)
     else()
+      set(most 16)
+      if(folder MATCHES "^tests/(gpu/)?[^/]+")
+        set(folder ${CMAKE_MATCH_0})
+        set(most 40)
+      endif()
       string(MAKE_C_IDENTIFIER "${folder}" folder)
       math(EXPR count_${folder} "0${count_${folder}} + 1")
-      math(EXPR batch "(${count_${folder}} - 1) / 16")
+      math(EXPR batch "(${count_${folder}} - 1) / ${most}")
       set(group ${folder}_${batch})
     endif()
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -17,14 +18,22 @@ inline int hardware_thread_count() {
 }
 
 // work(index) for every index below `count`, by at most `thread_count` threads, the caller among
-// them; 0: one per core. `work` must not throw. A thread that the system refuses is done without.
+// them; 0: one per core. What one of them throws is thrown when all have ended. A thread that the
+// system refuses is done without.
 template <class Work>
 void for_each_in_parallel(std::int64_t count, int thread_count, const Work& work) {
   std::atomic<std::int64_t> next{0};
+  std::atomic<bool> failed{false};
+  std::exception_ptr failure;  // the first one's
   const auto take = [&] {
-    for (std::int64_t i = next.fetch_add(1, std::memory_order_relaxed); i < count;
-         i = next.fetch_add(1, std::memory_order_relaxed)) {
-      work(i);
+    try {
+      for (std::int64_t i = next.fetch_add(1, std::memory_order_relaxed); i < count;
+           i = next.fetch_add(1, std::memory_order_relaxed)) {
+        work(i);
+      }
+    } catch (...) {
+      next.store(count, std::memory_order_relaxed);
+      if (!failed.exchange(true)) failure = std::current_exception();
     }
   };
   const std::int64_t wanted =
@@ -37,6 +46,7 @@ void for_each_in_parallel(std::int64_t count, int thread_count, const Work& work
   }
   take();
   for (std::thread& thread : threads) thread.join();
+  if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace thresher

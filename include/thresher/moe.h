@@ -39,6 +39,7 @@ typedef struct thresher_moe_options {
   int64_t top_k;
   int64_t tokens_max;
   int64_t first_expert;
+  int64_t router_experts;           /* that the router chooses from, where ranks share them; or 0 */
   thresher_activations activations; /* THRESHER_A_BF16, _FP16: W4A16; THRESHER_A_NVFP4: W4A4 */
   thresher_output x;                /* the type of x */
   thresher_output out;              /* the type of out */

@@ -63,6 +63,9 @@ struct MoeOptions {
   std::int64_t top_k = 1;         // slots per token
   std::int64_t tokens_max = 1;    // of a call
   std::int64_t first_expert = 0;  // the id of the layer's first expert, where ranks share experts
+  // Experts that the router chooses from, where ranks share them; 0: those of the layer. Nothing
+  // but the choice of variants depends on it.
+  std::int64_t router_experts = 0;
   // What experts multiply: kBf16 or kFp16 (W4A16), kNvfp4 (W4A4: inputs of both products are
   // rounded to NVFP4). x is converted to it.
   Activations activations = Activations::kBf16;

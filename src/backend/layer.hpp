@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "factor.hpp"
 #include "thresher/moe.hpp"
 
 namespace thresher::backend {
@@ -37,8 +38,20 @@ struct LayerShape {
 // What row_of_slot says of a slot without an expert of this layer.
 inline constexpr std::uint32_t kNoRow = ~0u;
 
+// The packed weights of a group, and what their sums are multiplied by. In the memory of the device
+// as it is here.
+struct LayerGroup {
+  const void* first = nullptr;  // gate and up, or the gate alone
+  const void* up = nullptr;
+  const void* down = nullptr;
+  Factor factor;  // the gate's
+  Factor factor_up;
+  Factor factor_down;
+};
+
 // In the memory of the device.
 struct LayerMemory {
+  const LayerGroup* groups = nullptr;
   // Written by gather().
   std::uint32_t* counts = nullptr;       // rows per group; behind them there is room for one more
   std::uint32_t* slot_of_row = nullptr;  // token * slot_count + slot
@@ -74,6 +87,12 @@ class LayerSteps {
   virtual void activate(const MoeTokens& tokens, void* stream) const = 0;
   // From y to out.
   virtual void combine(const MoeTokens& tokens, void* stream) const = 0;
+
+  // Calls of up to so many tokens need no products of the engine: first() goes from x to h, down()
+  // from there to y, and rows are where their slots are. 0: there are none.
+  virtual std::int64_t few_tokens_max() const { return 0; }
+  virtual void first(const MoeTokens&, void* /*stream*/) const {}
+  virtual void down(const MoeTokens&, void* /*stream*/) const {}
 };
 
 }  // namespace thresher::backend

@@ -53,6 +53,7 @@ thresher_moe_options options_of_layer(const MoeOptions& options) {
   return {.top_k = options.top_k,
           .tokens_max = options.tokens_max,
           .first_expert = options.first_expert,
+          .router_experts = options.router_experts,
           .activations = static_cast<thresher_activations>(options.activations),
           .x = static_cast<thresher_output>(options.x),
           .out = static_cast<thresher_output>(options.out),

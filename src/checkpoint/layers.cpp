@@ -126,6 +126,7 @@ void describe_router(const State& state, const Family& family, const std::string
     layer.route.renormalize = false;
   }
   layer.options.top_k = config.top_k.value_or(0);
+  layer.options.router_experts = layer.expert_count;
   layer.router_weight = named_if_there(state, module, family.router_weight);
   layer.router_bias = named_if_there(state, module, family.router_bias);
   layer.router_logits_bias = named_if_there(state, module, family.router_logits_bias);

@@ -171,12 +171,12 @@ class HostDevice : public backend::Device {
     pool_.check_process();
     const std::lock_guard turn(pool_turn_);
     weights->packed =
-        pack_weights(matrices.b, matrices.op == Op::kDual ? &matrices.up : nullptr, pool_);
+        pack_weights(matrices.b, matrices.op == Op::kDual ? &matrices.up : nullptr, pool_, store_);
     return weights;
   }
   std::shared_ptr<backend::Weights> duplicate(const backend::Weights& weights) const override {
     auto copy = std::make_shared<HostWeights>();
-    copy->packed = cpu::duplicate(static_cast<const HostWeights&>(weights).packed);
+    copy->packed = cpu::duplicate(static_cast<const HostWeights&>(weights).packed, store_);
     return copy;
   }
 
@@ -235,6 +235,7 @@ class HostDevice : public backend::Device {
   Machine machine_;
   mutable Pool pool_;
   mutable std::mutex pool_turn_;
+  mutable PageStore store_;  // of weights
 };
 
 // Computes at once when it is queued.

@@ -5,18 +5,18 @@
 
 namespace thresher::cpu {
 
-PackedWeights duplicate(const PackedWeights& weights) {
+PackedWeights duplicate(const PackedWeights& weights, PageStore& store) {
   PackedWeights copy{.op = weights.op,
                      .n = weights.n,
                      .k_elements = weights.k_elements,
                      .global_scale = weights.global_scale,
                      .global_scale_up = weights.global_scale_up,
-                     .pages = Pages(weights.pages.bytes())};
+                     .pages = store.take(weights.pages.bytes())};
   std::memcpy(copy.pages.data(), weights.pages.data(), copy.pages.bytes());
   return copy;
 }
 
-PackedWeights pack_weights(const Nvfp4View& b, const Nvfp4View* up, Pool& pool) {
+PackedWeights pack_weights(const Nvfp4View& b, const Nvfp4View* up, Pool& pool, PageStore& store) {
   PackedWeights weights;
   weights.op = up == nullptr ? Op::kGemm : Op::kDual;
   weights.n = b.rows;
@@ -24,8 +24,8 @@ PackedWeights pack_weights(const Nvfp4View& b, const Nvfp4View* up, Pool& pool) 
   weights.global_scale = b.global_scale;
   weights.global_scale_up = up == nullptr ? 1.0f : up->global_scale;
   const std::int64_t panels = panel_count(b.rows);
-  weights.pages =
-      Pages(static_cast<std::size_t>(panels * weights.matrix_count()) * panel_bytes(b.k_elements));
+  weights.pages = store.take(static_cast<std::size_t>(panels * weights.matrix_count()) *
+                             panel_bytes(b.k_elements));
   pool.for_each(panels, [&](std::int64_t index, int) {
     pack_panel(b, index, weights.panel(index, 0));
     if (up != nullptr) pack_panel(*up, index, weights.panel(index, 1));

@@ -28,10 +28,10 @@ struct PackedWeights {
 };
 
 // The same in other memory.
-PackedWeights duplicate(const PackedWeights& weights);
+PackedWeights duplicate(const PackedWeights& weights, PageStore& store);
 
 // `up` is null for gemm. Both views have been checked and agree in shape.
-PackedWeights pack_weights(const Nvfp4View& b, const Nvfp4View* up, Pool& pool);
+PackedWeights pack_weights(const Nvfp4View& b, const Nvfp4View* up, Pool& pool, PageStore& store);
 
 Nvfp4Matrix unpack_weights(const PackedWeights& weights, int matrix);
 

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 constexpr std::size_t kAlignmentBytes = 64;
+constexpr std::size_t kStoreBytes = std::size_t{32} << 20;
 
 }  // namespace
 
@@ -21,13 +22,25 @@ Pages::Pages(std::size_t bytes) : bytes_(bytes) {
   const bool huge = bytes >= kHugePageBytes;
   const std::size_t alignment = huge ? kHugePageBytes : kAlignmentBytes;
   const std::size_t rounded = round_up(bytes == 0 ? 1 : bytes, alignment);
-  memory_.reset(static_cast<std::uint8_t*>(std::aligned_alloc(alignment, rounded)));
-  if (memory_ == nullptr) throw NoMemory(fmt::format("cannot allocate {} bytes of memory", bytes));
+  auto* memory = static_cast<std::uint8_t*>(std::aligned_alloc(alignment, rounded));
+  if (memory == nullptr) throw NoMemory(fmt::format("cannot allocate {} bytes of memory", bytes));
+  memory_.reset(memory, [](std::uint8_t* owned) { std::free(owned); });
   // Advice only: where it is refused, ordinary pages do.
-  if (huge) madvise(memory_.get(), rounded, MADV_HUGEPAGE);
+  if (huge) madvise(memory, rounded, MADV_HUGEPAGE);
 }
 
-void Pages::Free::operator()(std::uint8_t* memory) const { std::free(memory); }
+Pages PageStore::take(std::size_t bytes) {
+  const std::size_t rounded = round_up(bytes, kAlignmentBytes);
+  if (rounded > kStoreBytes / 4) return Pages(bytes);
+  const std::lock_guard turn(turn_);
+  if (rounded > current_.bytes() - taken_) {
+    current_ = Pages(kStoreBytes);
+    taken_ = 0;
+  }
+  std::uint8_t* piece = current_.data() + taken_;
+  taken_ += rounded;
+  return {std::shared_ptr<std::uint8_t>(current_.memory_, piece), bytes};
+}
 
 void make_distinct(std::uint8_t* data, std::int64_t byte_count, int salt) {
   constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15;

@@ -6,10 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <utility>
 
 #include "thresher/error.hpp"
 
 namespace thresher::cpu {
+
+class PageStore;
 
 class Pages {
  public:
@@ -21,11 +25,24 @@ class Pages {
   std::size_t bytes() const { return bytes_; }
 
  private:
-  struct Free {
-    void operator()(std::uint8_t* memory) const;
-  };
-  std::unique_ptr<std::uint8_t, Free> memory_;
+  friend PageStore;
+  Pages(std::shared_ptr<std::uint8_t> memory, std::size_t bytes)
+      : memory_(std::move(memory)), bytes_(bytes) {}
+
+  std::shared_ptr<std::uint8_t> memory_;
   std::size_t bytes_ = 0;
+};
+
+// Deals out pieces of larger memory, so that many that are smaller than a page of 2 MiB lie in such
+// pages all the same. Memory goes back when the last piece of it does.
+class PageStore {
+ public:
+  Pages take(std::size_t bytes);
+
+ private:
+  std::mutex turn_;
+  Pages current_;
+  std::size_t taken_ = 0;  // of the current one
 };
 
 // Fills memory so that no two pages are alike. Untouched ones all map to one page of zeros, and the

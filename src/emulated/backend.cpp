@@ -8,6 +8,8 @@
 #include "emulated/device_call.hpp"
 #include "emulated/layer_steps.hpp"
 #include "emulated/named_kernels.hpp"
+#include "emulated/timeline.hpp"
+#include "gpu/packed_weights.hpp"
 #include "gpu/sm90/operands.hpp"
 #include "gpu/sm90/plan_extents.hpp"
 #include "gpu/sm90/variant.hpp"
@@ -21,48 +23,24 @@ bool has_kernels(const gpu::sm90::Variant& variant, const Problem& problem,
   return named_kernels().has(gpu::plan_of(variant, problem, token_count(problem), limits));
 }
 
-// The same problem with the types for which every named variant has kernels.
-Problem in_fp16(Problem problem) {
-  if (problem.activations == Activations::kBf16) problem.activations = Activations::kFp16;
-  problem.output = Output::kFp16;
-  return problem;
-}
-
-// The types of a problem that in_fp16() would change.
-std::string unusual_types(const Problem& problem) {
-  std::string types;
-  if (problem.activations == Activations::kBf16) types = "bf16 activations";
-  if (problem.output == Output::kFp16) return types;
-  if (!types.empty()) types += " and ";
-  return types + fmt::format("{} output", to_string(problem.output));
-}
-
-// Empty: all kernels are there. Shared memory depends on the output's type, so a variant that runs
-// the problem may have no plan for it in fp16, and then has no kernels either.
-std::string why_no_kernels(const gpu::sm90::Variant& variant, const Problem& problem,
-                           const SmLimits& limits) {
-  if (has_kernels(variant, problem, limits)) return {};
-  const Problem usual = in_fp16(problem);
-  if (gpu::supports(variant, usual, limits).ok && has_kernels(variant, usual, limits)) {
-    return fmt::format("the emulator has no kernel for {} of this variant; use the default variant",
-                       unusual_types(problem));
-  }
-  return "the emulator has no kernel for this variant; use one that 'thresher variants' names";
-}
-
 Support supports(const Problem& problem, std::string_view variant, const Machine& machine) {
   const gpu::sm90::Variant read = gpu::sm90::variant_from_name(variant);
   const Support support = gpu::supports(read, problem, machine.limits);
   if (!support.ok) return support;
-  std::string why = why_no_kernels(read, problem, machine.limits);
-  const bool ok = why.empty();
-  return {.ok = ok, .why_not = std::move(why)};
+  if (has_kernels(read, problem, machine.limits)) return support;
+  return {.ok = false,
+          .why_not =
+              "the emulator has no kernel for this variant; use one that 'thresher "
+              "variants' names"};
 }
 
 // The engine's choices go beyond what is instantiated here: the default then.
 std::string choose(const Problem& problem, std::int64_t, const Machine& machine) {
   const bool few = token_count(problem) <= 16 * static_cast<std::int64_t>(problem.groups.size());
   if (gpu::is_hopper(machine.limits)) return few ? "gpu_sm90:tokens=16,stages=6" : "gpu_sm90";
+  if (gpu::is_blackwell(machine.limits) && problem.activations == Activations::kNvfp4) {
+    return few ? "gpu_sm100:tokens=16" : "gpu_sm100";
+  }
   return few ? "gpu_sm80:tokens=16,stages=6" : "gpu_sm80";
 }
 
@@ -71,9 +49,13 @@ struct Emulated {
   std::string_view name;
   std::string_view description;
   SmLimits limits;
+  emulator::TensorSums tensor_sums = emulator::TensorSums::kInOrder;
 };
 
-// Of all GPUs that run the kernels for warps the one with the least shared memory, sm_86.
+constexpr SmLimits kFewBlackwellSms{.compute_capability = 100, .sm_count = kFewSms.sm_count};
+
+// Of all GPUs that run the kernels for warps the one with the least shared memory, sm_86. Blackwell
+// adds as published models say, or in order, so that both can be held to the bound.
 constexpr Emulated kEmulated[] = {
     {"sm90", "sm_90a", kFewSms},
     {"sm80",
@@ -82,6 +64,8 @@ constexpr Emulated kEmulated[] = {
       .sm_count = kFewSms.sm_count,
       .shared_bytes_per_block = 99 << 10,
       .shared_bytes_per_sm = 100 << 10}},
+    {"sm100", "sm_100a", kFewBlackwellSms, emulator::TensorSums::kAligned},
+    {"sm100_in_order", "sm_100a that adds in order", kFewBlackwellSms},
 };
 
 const Emulated* find_emulated(std::string_view device) {
@@ -95,25 +79,28 @@ const Emulated* find_emulated(std::string_view device) {
 
 std::string why_not_device(const EngineOptions& options) {
   if (find_emulated(options.device) != nullptr) return {};
-  return fmt::format("there is no device '{}'; the emulator has emulator:sm90 and emulator:sm80",
-                     options.device);
+  return fmt::format(
+      "there is no device '{}'; the emulator has emulator:sm90, emulator:sm80, emulator:sm100 "
+      "and emulator:sm100_in_order",
+      options.device);
 }
 
 struct HostWeights : backend::Weights {
   std::size_t bytes() const override { return packed.size(); }
   const void* data() const override { return packed.data(); }
   Nvfp4Matrix unpack(int matrix) const override {
-    Nvfp4Matrix unpacked = gpu::sm90::unpack_weights(tiles, packed, matrix);
+    Nvfp4Matrix unpacked = gpu::unpack(form, packed, matrix);
     unpacked.global_scale = matrix == 0 ? global_scale : global_scale_up;
     return unpacked;
   }
 
-  gpu::sm90::WeightTiles tiles;
+  gpu::PackedForm form;
   std::vector<std::uint8_t> packed;
 };
 
 struct EmulatedPlan : backend::Plan {
   gpu::sm90::GemmPlan gemm;
+  gpu::sm90::Launches launches = gpu::sm90::Launches::kGrouped;
 };
 
 // Aligned as a driver's allocations are.
@@ -138,26 +125,36 @@ class HostBuffer : public backend::Buffer {
 class EmulatedCall : public backend::Call {
  public:
   EmulatedCall(std::shared_ptr<const EmulatedPlan> plan, const Operands& operands,
-               std::uint64_t seed)
+               const backend::Buffer& workspace, std::shared_ptr<Timeline> timeline,
+               const CallRun& run)
       : plan_(std::move(plan)),
         groups_(operands.groups.begin(), operands.groups.end()),
         operands_(operands),
-        seed_(seed) {
+        memory_(plan_->gemm, static_cast<std::uint8_t*>(workspace.data())),
+        timeline_(std::move(timeline)),
+        run_(run) {
+    run_.launches = plan_->launches;
     operands_.groups = groups_;
   }
 
   void enqueue(const Rows* rows, void*) const override {
     Operands operands = operands_;
     if (rows != nullptr) operands.rows = *rows;
-    DeviceCall(plan_->problem, operands, plan_->tokens_max)
-        .run(plan_->gemm, named_kernels(), seed_);
+    timeline_->run([&](emulator::GlobalHistory& history) {
+      CallRun run = run_;
+      run.history = &history;
+      DeviceCall(plan_->problem, operands, plan_->tokens_max)
+          .run(plan_->gemm, named_kernels(), memory_, run);
+    });
   }
 
  private:
   const std::shared_ptr<const EmulatedPlan> plan_;
   const std::vector<GroupOperands> groups_;
   Operands operands_;
-  const std::uint64_t seed_;
+  const CallMemory memory_;
+  const std::shared_ptr<Timeline> timeline_;
+  CallRun run_;
 };
 
 class EmulatedDevice : public backend::Device {
@@ -181,12 +178,13 @@ class EmulatedDevice : public backend::Device {
   std::unique_ptr<backend::Buffer> allocate(std::size_t bytes) const override {
     return std::make_unique<HostBuffer>(bytes);
   }
+  void synchronize() const override { timeline_->synchronize(); }
 
   std::shared_ptr<backend::Weights> pack(const WeightMatrices& matrices) const override {
     auto weights = std::make_shared<HostWeights>();
-    weights->tiles = gpu::sm90::tiles_for(matrices);
-    weights->packed.resize(weights->tiles.bytes());
-    gpu::sm90::pack_weights(matrices, weights->packed);
+    weights->form = gpu::packed_form(matrices, machine_.limits);
+    weights->packed.resize(gpu::packed_bytes(weights->form));
+    gpu::pack(weights->form, matrices, weights->packed);
     return weights;
   }
   std::shared_ptr<backend::Weights> duplicate(const backend::Weights& weights) const override {
@@ -194,7 +192,8 @@ class EmulatedDevice : public backend::Device {
   }
   std::string why_not_weights(const backend::Weights& weights,
                               Activations activations) const override {
-    return gpu::sm90::why_not_operand(static_cast<const HostWeights&>(weights).tiles, activations);
+    return gpu::why_not_form(static_cast<const HostWeights&>(weights).form, activations,
+                             machine_.limits);
   }
 
   bool runs(std::string_view variant) const override {
@@ -208,8 +207,9 @@ class EmulatedDevice : public backend::Device {
   std::shared_ptr<backend::Plan> plan(const Problem& problem, std::string_view variant,
                                       std::int64_t tokens_max) const override {
     auto plan = std::make_shared<EmulatedPlan>();
-    plan->gemm =
-        gpu::plan_of(gpu::sm90::variant_from_name(variant), problem, tokens_max, machine_.limits);
+    const gpu::sm90::Variant read = gpu::sm90::variant_from_name(variant);
+    plan->gemm = gpu::plan_of(read, problem, tokens_max, machine_.limits);
+    plan->launches = read.knobs.launches;
     plan->workspace_bytes = plan->gemm.workspace.bytes;
     plan->kernel_launch_count = gpu::sm90::launch_count(plan->gemm);
     return plan;
@@ -217,19 +217,22 @@ class EmulatedDevice : public backend::Device {
 
   std::unique_ptr<backend::Call> bind(std::shared_ptr<const backend::Plan> plan,
                                       const Operands& operands,
-                                      const backend::Buffer&) const override {
+                                      const backend::Buffer& workspace) const override {
+    timeline_->synchronize();  // memory of the call is new, whatever was there before
     return std::make_unique<EmulatedCall>(
-        std::static_pointer_cast<const EmulatedPlan>(std::move(plan)), operands, seed_);
+        std::static_pointer_cast<const EmulatedPlan>(std::move(plan)), operands, workspace,
+        timeline_, CallRun{.seed = seed_, .tensor_sums = emulated_.tensor_sums});
   }
 
   std::unique_ptr<backend::LayerSteps> layer_steps(
       const backend::LayerShape& shape, const backend::LayerMemory& memory) const override {
-    return emulated::layer_steps(shape, memory, machine_.limits, seed_);
+    return emulated::layer_steps(shape, memory, machine_.limits, timeline_, seed_);
   }
 
  private:
   const Emulated& emulated_;
   Machine machine_;
+  const std::shared_ptr<Timeline> timeline_ = std::make_shared<Timeline>();
   const std::uint64_t seed_;
 };
 

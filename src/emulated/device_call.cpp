@@ -8,9 +8,11 @@
 #include <cstring>
 #include <functional>
 #include <new>
+#include <span>
 #include <string>
 
 #include "assert.hpp"
+#include "emulated/erased_types.hpp"
 #include "emulator/launch.hpp"
 #include "gpu/sm90/operands.hpp"
 #include "thresher/error.hpp"
@@ -52,7 +54,7 @@ DeviceCall::DeviceCall(const Problem& problem, const Operands& operands, std::in
     const void* packed = nullptr;
     if (group.m > 0) {
       const backend::Weights& from = groups[g].weights->state();
-      packed = upload_bytes(from.data(), static_cast<std::int64_t>(from.bytes()), "packed weights");
+      packed = upload(from.data(), static_cast<std::int64_t>(from.bytes()), "packed weights");
       if (!backend::rows_follow(operands)) {
         groups[g].rows = upload_rows(groups[g].rows, group.m, group);
       }
@@ -66,24 +68,23 @@ DeviceCall::DeviceCall(const Problem& problem, const Operands& operands, std::in
   }
   const std::vector<gpu::sm90::GroupEntry> entries =
       gpu::sm90::group_entries(problem_, {.groups = groups}, weights);
-  table_.entries = upload(std::span(entries), "groups");
-  table_.token_counts = upload(std::span<const gpu::u32>(counts), "token counts");
+  table_.entries = static_cast<const gpu::sm90::GroupEntry*>(
+      upload(entries.data(), static_cast<std::int64_t>(std::span(entries).size_bytes()), "groups"));
+  table_.token_counts = static_cast<const gpu::u32*>(
+      upload(counts.data(), static_cast<std::int64_t>(std::span(counts).size_bytes()),
+             "token counts", device_counts));
+  table_.counts_known = device_counts == nullptr ? 1 : 0;
   table_.token_limit = static_cast<gpu::u32>(
       operands.counts.tokens_max > 0 ? operands.counts.tokens_max : tokens_max);
 }
 
-template <typename T>
-const T* DeviceCall::upload(std::span<const T> values, const char* name) {
-  return static_cast<const T*>(
-      upload_bytes(values.data(), static_cast<std::int64_t>(values.size_bytes()), name));
-}
-
-const void* DeviceCall::upload_bytes(const void* first, std::int64_t byte_count, const char* name) {
+const void* DeviceCall::upload(const void* first, std::int64_t byte_count, const char* name,
+                               const void* origin) {
   if (byte_count == 0) return nullptr;
   const auto bytes = static_cast<std::size_t>(byte_count);
   std::uint8_t* memory = uploads_.emplace_back(allocate_aligned(bytes)).get();
   std::memcpy(memory, first, bytes);
-  memory_.add_read_only(memory, bytes, name);
+  memory_.add_copy(memory, bytes, name, origin);
   return memory;
 }
 
@@ -96,53 +97,94 @@ Rows DeviceCall::upload_rows(const Rows& rows, std::int64_t row_count, const Gro
   memory_.add(rows.c, static_cast<std::size_t>(c_elements * bytes_per_element(problem_.output)),
               "C");
   Rows uploaded = rows;
-  uploaded.a = upload_bytes(rows.a, nvfp4 ? elements / 2 : elements * 2, "activations");
+  uploaded.a = upload(rows.a, nvfp4 ? elements / 2 : elements * 2, "activations", rows.a);
   if (nvfp4) {
-    uploaded.a_scales = upload_bytes(rows.a_scales, elements / kBlockElements, "activation scales");
+    uploaded.a_scales =
+        upload(rows.a_scales, elements / kBlockElements, "activation scales", rows.a_scales);
   }
   return uploaded;
 }
 
+CallMemory::CallMemory(const gpu::sm90::GemmPlan& plan)
+    : CallMemory(plan, allocate_aligned(plan.workspace.bytes).release()) {
+  own_ = {workspace_, &std::free};
+}
+
+CallMemory::CallMemory(const gpu::sm90::GemmPlan& plan, std::uint8_t* workspace)
+    : own_(nullptr, &std::free),
+      workspace_(workspace),
+      counters_(allocate_aligned(plan.workspace.counter_bytes)) {
+  std::memset(counters_.get(), 0, plan.workspace.counter_bytes);
+}
+
 void DeviceCall::run(const gpu::sm90::GemmPlan& plan, const KernelSet& kernels,
-                     std::uint64_t seed) {
-  const auto release = [this](std::uint8_t* address) { memory_.release(address); };
-  const std::unique_ptr<std::uint8_t, decltype(release)> workspace(
-      static_cast<std::uint8_t*>(memory_.allocate(plan.workspace.bytes, "workspace")), release);
-  std::uint8_t* counters = workspace.get() + plan.workspace.counters;
-  std::memset(counters, 0, plan.workspace.counter_bytes);
-  run_launches(plan, kernels, workspace.get(), seed);
-  if (std::any_of(counters, counters + plan.workspace.counter_bytes,
+                     const CallMemory& memory, const CallRun& how) {
+  const gpu::sm90::WorkspaceLayout& layout = plan.workspace;
+  // NaN in every format, so that a read of what nobody wrote in this call shows.
+  std::memset(memory.workspace(), 0xff, layout.bytes);
+  if (layout.bytes > 0) memory_.add(memory.workspace(), layout.bytes, "workspace");
+  if (layout.counter_bytes > 0) memory_.add(memory.counters(), layout.counter_bytes, "counters");
+  run_launches(plan, kernels, memory, how);
+  if (std::any_of(memory.counters(), memory.counters() + layout.counter_bytes,
                   [](std::uint8_t byte) { return byte != 0; })) {
     throw Error("the launches leave a counter that is not zero, as the next call needs it to be");
   }
 }
 
 void DeviceCall::run_launches(const gpu::sm90::GemmPlan& plan, const KernelSet& kernels,
-                              std::uint8_t* workspace, std::uint64_t seed) {
+                              const CallMemory& memory, const CallRun& how) {
+  emulator::GlobalHistory own;
+  emulator::GlobalHistory* const history = how.history != nullptr ? how.history : &own;
   const auto group_count = static_cast<std::uint32_t>(problem_.groups.size());
+  const bool streams = how.launches == gpu::sm90::Launches::kStreams;
+  // Only Hopper's kernels say when the next may start.
+  const bool dependent = !streams && plan.launches.front().config.mma == gpu::sm90::Mma::kWarpgroup;
   if (plan.images) {
-    const gpu::sm90::ImageArgs images = gpu::sm90::image_args(plan, table_, group_count, workspace);
+    const gpu::sm90::ImageArgs images =
+        gpu::sm90::image_args(plan, table_, group_count, memory.workspace());
     const KernelSet::Images image_kernel = kernels.images(plan.images->config);
     in_launch("prologue",
               {.block_count = plan.images->block_count,
                .thread_count = plan.images->thread_count,
-               .seed = seed,
-               .memory = &memory_},
+               .seed = how.seed,
+               .memory = &memory_,
+               .order = {.dependent = dependent},
+               .history = history},
               [&] { image_kernel(images); });
   }
   for (std::size_t i = 0; i < plan.launches.size(); ++i) {
     const gpu::sm90::GemmLaunch& launch = plan.launches[i];
-    const gpu::sm90::GemmArgs args = gpu::sm90::gemm_args(plan, launch, table_, workspace);
+    const gpu::sm90::GemmArgs args = call_args(plan, launch, memory);
     const KernelSet::Gemm kernel = kernels.gemm(launch.kind, launch.config);
+    // The first of a call's launches is on the caller's stream.
+    const bool in_lane = streams && (plan.images || i > 0);
     in_launch(fmt::format("GEMM launch {} of {}", i + 1, plan.launches.size()),
               {.block_count = launch.block_count,
                .thread_count = launch.thread_count,
                .shared_bytes = launch.shared_bytes,
-               .seed = seed + 1 + i,
+               .seed = how.seed + 1 + i,
                .memory = &memory_,
-               .register_count = launch.register_count},
+               .register_count = launch.register_count,
+               .tensor_sums = how.tensor_sums,
+               .order = {.dependent = dependent,
+                         .lane = in_lane ? static_cast<int>(launch.first_group) : -1},
+               .types = types_of(launch.config),
+               .history = history},
               [&] { kernel(args); });
   }
+}
+
+// Counters stand apart from the workspace, as on a GPU.
+gpu::sm90::GemmArgs DeviceCall::call_args(const gpu::sm90::GemmPlan& plan,
+                                          const gpu::sm90::GemmLaunch& launch,
+                                          const CallMemory& memory) const {
+  gpu::sm90::GemmArgs args = gpu::sm90::gemm_args(plan, launch, table_, memory.workspace());
+  const auto at = [&](std::size_t offset) {
+    return reinterpret_cast<gpu::u32*>(memory.counters() + offset);
+  };
+  args.counters = at(launch.counter_offset);
+  args.image_counters = at(plan.workspace.image_counter_offset);
+  return args;
 }
 
 }  // namespace thresher::emulated

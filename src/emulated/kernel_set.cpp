@@ -3,30 +3,33 @@
 
 #include <algorithm>
 
+#include "emulated/erased_types.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::emulated {
 
 // Settings of the knobs share kernels, and the first to come brings them.
 void KernelSet::add(gpu::sm90::GemmKind kind, const gpu::sm90::GemmConfig& config, Gemm kernel) {
-  if (find(kind, config) == nullptr) gemms_.push_back({kind, config, kernel});
+  if (find(kind, config) == nullptr) gemms_.push_back({kind, erased(config), kernel});
 }
 
 void KernelSet::add(const gpu::sm90::ImageConfig& config, Images kernel) {
-  if (find(config) == nullptr) images_.push_back({config, kernel});
+  if (find(config) == nullptr) images_.push_back({erased(config), kernel});
 }
 
 const KernelSet::GemmEntry* KernelSet::find(gpu::sm90::GemmKind kind,
                                             const gpu::sm90::GemmConfig& config) const {
+  const gpu::sm90::GemmConfig wanted = erased(config);
   const auto found = std::find_if(gemms_.begin(), gemms_.end(), [&](const GemmEntry& entry) {
-    return entry.kind == kind && entry.config == config;
+    return entry.kind == kind && entry.config == wanted;
   });
   return found == gemms_.end() ? nullptr : &*found;
 }
 
 const KernelSet::ImagesEntry* KernelSet::find(const gpu::sm90::ImageConfig& config) const {
+  const gpu::sm90::ImageConfig wanted = erased(config);
   const auto found = std::find_if(images_.begin(), images_.end(),
-                                  [&](const ImagesEntry& entry) { return entry.config == config; });
+                                  [&](const ImagesEntry& entry) { return entry.config == wanted; });
   return found == images_.end() ? nullptr : &*found;
 }
 

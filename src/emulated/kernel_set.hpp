@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of gpu/sm90/kernels/ instantiated for the emulator, found by their configs: what a
-// compiled module is for a GPU.
+// Kernels of gpu/sm90/kernels/ instantiated for the emulator, found by their configs, whatever the
+// types in those that one kernel serves (erased_types.hpp): what a compiled module is for a GPU.
 #pragma once
 
 #include <vector>

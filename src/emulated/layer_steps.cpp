@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "emulator/device_memory.hpp"
 #include "emulator/launch.hpp"
 #include "gpu/sm90/kernels/layer.cuh"
@@ -14,6 +16,7 @@ namespace {
 
 using backend::LayerMemory;
 using backend::LayerShape;
+using gpu::u32;
 using gpu::sm90::ActivationType;
 using gpu::sm90::LayerArgs;
 using gpu::sm90::LayerConfig;
@@ -28,13 +31,11 @@ constexpr LayerKernel kLayerKernel =
 
 template <ActivationType kActivations>
 LayerKernel gather_kernel(OutputType type) {
-  switch (type) {
-    case OutputType::kFp16:
-      return kLayerKernel<LayerStep::kGather, kActivations, OutputType::kFp16>;
-    case OutputType::kBf16:
-      return kLayerKernel<LayerStep::kGather, kActivations, OutputType::kBf16>;
-    case OutputType::kFp32:
-      break;
+  if (type == OutputType::kFp16) {
+    return kLayerKernel<LayerStep::kGather, kActivations, OutputType::kFp16>;
+  }
+  if (type == OutputType::kBf16) {
+    return kLayerKernel<LayerStep::kGather, kActivations, OutputType::kBf16>;
   }
   return kLayerKernel<LayerStep::kGather, kActivations, OutputType::kFp32>;
 }
@@ -47,26 +48,49 @@ LayerKernel kernel_before_products(const LayerConfig& config) {
 
 LayerKernel combine_kernel(OutputType type) {
   constexpr ActivationType kAny = LayerConfig{}.activations;
-  switch (type) {
-    case OutputType::kFp16:
-      return kLayerKernel<LayerStep::kCombine, kAny, OutputType::kFp16>;
-    case OutputType::kBf16:
-      return kLayerKernel<LayerStep::kCombine, kAny, OutputType::kBf16>;
-    case OutputType::kFp32:
-      break;
+  if (type == OutputType::kFp16) {
+    return kLayerKernel<LayerStep::kCombine, kAny, OutputType::kFp16>;
+  }
+  if (type == OutputType::kBf16) {
+    return kLayerKernel<LayerStep::kCombine, kAny, OutputType::kBf16>;
   }
   return kLayerKernel<LayerStep::kCombine, kAny, OutputType::kFp32>;
 }
 
+template <ActivationType kActivations, u32 kStrips>
+LayerKernel few_kernel(const LayerConfig& config) {
+  constexpr OutputType kOwn =
+      kActivations == ActivationType::kFp16 ? OutputType::kFp16 : OutputType::kBf16;
+  constexpr LayerConfig kFirst{
+      .step = LayerStep::kFirst, .activations = kActivations, .type = kOwn, .strips = kStrips};
+  constexpr LayerConfig kFirstOfFp32{.step = LayerStep::kFirst,
+                                     .activations = kActivations,
+                                     .type = OutputType::kFp32,
+                                     .strips = kStrips};
+  constexpr LayerConfig kDown{
+      .step = LayerStep::kDown, .activations = kActivations, .strips = kStrips};
+  if (config.step == LayerStep::kDown) return gpu::sm90::layer_kernel<kDown>;
+  return config.type == kOwn ? gpu::sm90::layer_kernel<kFirst>
+                             : gpu::sm90::layer_kernel<kFirstOfFp32>;
+}
+
+template <ActivationType kActivations>
+LayerKernel few_kernel(const LayerConfig& config) {
+  return config.strips == 2 ? few_kernel<kActivations, 2>(config)
+                            : few_kernel<kActivations, 4>(config);
+}
+
 LayerKernel kernel_of(const LayerConfig& config) {
+  if (is_few(config.step)) {
+    return config.activations == ActivationType::kFp16 ? few_kernel<ActivationType::kFp16>(config)
+                                                       : few_kernel<ActivationType::kBf16>(config);
+  }
   if (config.step == LayerStep::kCombine) return combine_kernel(config.type);
-  switch (config.activations) {
-    case ActivationType::kNvfp4:
-      return kernel_before_products<ActivationType::kNvfp4>(config);
-    case ActivationType::kFp16:
-      return kernel_before_products<ActivationType::kFp16>(config);
-    case ActivationType::kBf16:
-      break;
+  if (config.activations == ActivationType::kNvfp4) {
+    return kernel_before_products<ActivationType::kNvfp4>(config);
+  }
+  if (config.activations == ActivationType::kFp16) {
+    return kernel_before_products<ActivationType::kFp16>(config);
   }
   return kernel_before_products<ActivationType::kBf16>(config);
 }
@@ -80,6 +104,7 @@ class StepMemory {
     reads(tokens.ids, slots * 4, "ids");
     reads(tokens.weights, slots * 4, "weights");
     reads(tokens.shared_weights, tokens.token_count * shape.shared_count * 4, "shared weights");
+    reads(at.groups, shape.group_count() * static_cast<std::int64_t>(sizeof *at.groups), "groups");
     reads(at.input_scales, shape.group_count() * 4, "input scales");
     reads(at.down_input_scales, shape.group_count() * 4, "down input scales");
     reads(at.gate_biases, shape.group_count() * shape.intermediate * 4, "gate biases");
@@ -111,9 +136,42 @@ class StepMemory {
     writes(tokens_.out, row_range(tokens_.out_stride_elements, shape_.options.out), "out");
   }
 
+  void for_first() {
+    for_few(
+        "gate and up weights", [](const backend::LayerGroup& group) { return group.first; },
+        (shape_.between == backend::Between::kNothing ? 2 : 1) * shape_.intermediate,
+        shape_.hidden);
+    for_few(
+        "up weights", [](const backend::LayerGroup& group) { return group.up; },
+        shape_.intermediate, shape_.hidden);
+    reads(tokens_.x, row_range(tokens_.x_stride_elements, shape_.options.x), "x");
+    writes(at_.row_of_slot, rows_ * 4, "rows of slots");
+    writes(at_.group_of_row, rows_ * 4, "groups of rows");
+    writes(at_.h, rows_ * shape_.intermediate * 2, "activations");
+  }
+
+  void for_down() {
+    for_few(
+        "down weights", [](const backend::LayerGroup& group) { return group.down; }, shape_.hidden,
+        shape_.intermediate);
+    reads(at_.h, rows_ * shape_.intermediate * 2, "activations");
+    writes(at_.y, rows_ * shape_.hidden * 4, "down products");
+  }
+
   const emulator::DeviceMemory& memory() const { return memory_; }
 
  private:
+  // Device memory is the host's here, so the groups can be read.
+  template <class Matrix>
+  void for_few(const char* name, const Matrix& matrix, std::int64_t rows, std::int64_t k) {
+    if (matrix(at_.groups[0]) == nullptr) return;
+    const std::int64_t tiles = (rows + gpu::sm90::kTileRows - 1) / gpu::sm90::kTileRows *
+                               ((k + gpu::sm90::kTileK - 1) / gpu::sm90::kTileK);
+    for (std::int64_t i = 0; i < shape_.group_count(); ++i) {
+      reads(matrix(at_.groups[i]), tiles * gpu::sm90::kTileBytes, name);
+    }
+  }
+
   void reads(const void* data, std::int64_t bytes, const char* name) {
     if (data != nullptr && bytes > 0) {
       memory_.add_read_only(data, static_cast<std::size_t>(bytes), name);
@@ -141,8 +199,12 @@ class StepMemory {
 class EmulatedSteps : public backend::LayerSteps {
  public:
   EmulatedSteps(const LayerShape& shape, const LayerMemory& memory, const SmLimits& limits,
-                std::uint64_t seed)
-      : shape_(shape), memory_(memory), limits_(limits), seed_(seed) {}
+                std::shared_ptr<Timeline> timeline, std::uint64_t seed)
+      : shape_(shape),
+        memory_(memory),
+        limits_(limits),
+        timeline_(std::move(timeline)),
+        seed_(seed) {}
 
   std::size_t row_alignment() const override { return gpu::sm90::kLayerRowAlignment; }
   std::int64_t launch_count() const override { return 1; }
@@ -163,19 +225,36 @@ class EmulatedSteps : public backend::LayerSteps {
     run("combine", LayerStep::kCombine, tokens, memory);
   }
 
+  std::int64_t few_tokens_max() const override { return gpu::sm90::few_tokens_max(shape_); }
+  void first(const MoeTokens& tokens, void*) const override {
+    StepMemory memory(shape_, memory_, tokens);
+    memory.for_first();
+    run("first", LayerStep::kFirst, tokens, memory);
+  }
+  void down(const MoeTokens& tokens, void*) const override {
+    StepMemory memory(shape_, memory_, tokens);
+    memory.for_down();
+    run("down", LayerStep::kDown, tokens, memory);
+  }
+
  private:
   void run(const char* name, LayerStep step, const MoeTokens& tokens,
            const StepMemory& memory) const {
     const gpu::sm90::LayerLaunch launch =
         gpu::sm90::layer_launch(shape_, memory_, step, tokens, limits_);
-    const LayerKernel kernel = kernel_of(gpu::sm90::layer_config(shape_, step));
+    const LayerKernel kernel = kernel_of(launch.config);
     try {
-      emulator::launch({.block_count = launch.block_count,
-                        .thread_count = launch.thread_count,
-                        .shared_bytes = launch.shared_bytes,
-                        .seed = seed_,
-                        .memory = &memory.memory()},
-                       [&] { kernel(launch.args); });
+      timeline_->run([&](emulator::GlobalHistory& history) {
+        emulator::launch(
+            {.block_count = launch.block_count,
+             .thread_count = launch.thread_count,
+             .shared_bytes = launch.shared_bytes,
+             .seed = seed_,
+             .memory = &memory.memory(),
+             .order = {.dependent = limits_.compute_capability >= gpu::sm90::kDependentLaunchMin},
+             .history = &history},
+            [&] { kernel(launch.args); });
+      });
     } catch (const Error& error) {
       throw Error(fmt::format("{}: {}", name, error.what()));
     }
@@ -184,14 +263,17 @@ class EmulatedSteps : public backend::LayerSteps {
   const LayerShape shape_;
   const LayerMemory memory_;
   const SmLimits limits_;
+  const std::shared_ptr<Timeline> timeline_;
   const std::uint64_t seed_;
 };
 
 }  // namespace
 
 std::unique_ptr<backend::LayerSteps> layer_steps(const LayerShape& shape, const LayerMemory& memory,
-                                                 const SmLimits& limits, std::uint64_t seed) {
-  return std::make_unique<EmulatedSteps>(shape, memory, limits, seed);
+                                                 const SmLimits& limits,
+                                                 std::shared_ptr<Timeline> timeline,
+                                                 std::uint64_t seed) {
+  return std::make_unique<EmulatedSteps>(shape, memory, limits, std::move(timeline), seed);
 }
 
 }  // namespace thresher::emulated

@@ -8,11 +8,14 @@
 
 #include "backend/layer.hpp"
 #include "backend/machine.hpp"
+#include "emulated/timeline.hpp"
 
 namespace thresher::emulated {
 
 std::unique_ptr<backend::LayerSteps> layer_steps(const backend::LayerShape& shape,
                                                  const backend::LayerMemory& memory,
-                                                 const SmLimits& limits, std::uint64_t seed);
+                                                 const SmLimits& limits,
+                                                 std::shared_ptr<Timeline> timeline,
+                                                 std::uint64_t seed);
 
 }  // namespace thresher::emulated

@@ -14,6 +14,7 @@ const KernelSet& named_kernels() {
     add_warp_kernels(all);
     add_warp_few_token_kernels(all);
     add_warp_knob_kernels(all);
+    add_block_scaled_kernels(all);
     return all;
   }();
   return kernels;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of gpu::sm90::named_variants() and gpu::sm80::named_variants(), and of the baselines,
-// for both operations: every named variant writes fp16 from NVFP4 and fp16 activations; the
-// defaults and those for few tokens write every type from every type.
+// The kernels of all architectures' named_variants(), and of the baselines, for both operations:
+// every variant writes every type from every type that it takes.
 //
 // Each named_kernels_*.cpp adds those of some variants, so that they compile side by side.
 #pragma once
@@ -20,5 +19,6 @@ void add_schedule_kernels(KernelSet& kernels);
 void add_warp_kernels(KernelSet& kernels);
 void add_warp_few_token_kernels(KernelSet& kernels);
 void add_warp_knob_kernels(KernelSet& kernels);
+void add_block_scaled_kernels(KernelSet& kernels);
 
 }  // namespace thresher::emulated

@@ -4,8 +4,8 @@
 namespace thresher::emulated {
 
 void add_few_token_kernels(KernelSet& kernels) {
-  add_every_type<gpu::sm90::GemmKnobs{.tokens = 16, .stages = 6}>(kernels);
-  add_fp16_output<gpu::sm90::GemmKnobs{
+  add_variant<gpu::sm90::GemmKnobs{.tokens = 16, .stages = 6}>(kernels);
+  add_variant<gpu::sm90::GemmKnobs{
       .tokens = 16, .stages = 6, .prologue = gpu::sm90::Prologue::kInside}>(kernels);
 }
 

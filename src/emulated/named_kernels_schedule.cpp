@@ -5,13 +5,13 @@
 namespace thresher::emulated {
 
 void add_schedule_kernels(KernelSet& kernels) {
-  add_fp16_output<gpu::sm90::GemmKnobs{.schedule = gpu::sm90::Schedule::kBalanced}>(kernels);
-  add_fp16_output<gpu::sm90::GemmKnobs{.split_k = 2}>(kernels);
-  add_fp16_output<gpu::sm90::GemmKnobs{
+  add_variant<gpu::sm90::GemmKnobs{.schedule = gpu::sm90::Schedule::kBalanced}>(kernels);
+  add_variant<gpu::sm90::GemmKnobs{.split_k = 2}>(kernels);
+  add_variant<gpu::sm90::GemmKnobs{
       .consumer_warpgroups = 1, .fragment_steps = 2, .dual = gpu::sm90::Dual::kTwoPass}>(kernels);
-  add_fp16_output<gpu::sm90::GemmKnobs{.kind = gpu::sm90::GemmKind::kPlain}>(kernels);
-  add_fp16_output<gpu::sm90::GemmKnobs{.kind = gpu::sm90::GemmKind::kPlain,
-                                       .dual = gpu::sm90::Dual::kTwoPass}>(kernels);
+  add_variant<gpu::sm90::GemmKnobs{.kind = gpu::sm90::GemmKind::kPlain}>(kernels);
+  add_variant<gpu::sm90::GemmKnobs{.kind = gpu::sm90::GemmKind::kPlain,
+                                   .dual = gpu::sm90::Dual::kTwoPass}>(kernels);
 }
 
 }  // namespace thresher::emulated

@@ -15,15 +15,15 @@ constexpr gpu::sm90::GemmKnobs kTallAndBalanced{.weight_rows = 256,
 }  // namespace
 
 void add_tile_kernels(KernelSet& kernels) {
-  add_fp16_output<gpu::sm90::GemmKnobs{.tokens = 64}>(kernels);
-  add_fp16_output<gpu::sm90::GemmKnobs{.tokens = 256, .stages = 3}>(kernels);
-  add_fp16_output<gpu::sm90::GemmKnobs{
+  add_variant<gpu::sm90::GemmKnobs{.tokens = 64}>(kernels);
+  add_variant<gpu::sm90::GemmKnobs{.tokens = 256, .stages = 3}>(kernels);
+  add_variant<gpu::sm90::GemmKnobs{
       .tokens = 64, .weight_rows = 256, .fragment_steps = 2, .store = gpu::sm90::Store::kVectors}>(
       kernels);
-  add_fp16_output<gpu::sm90::GemmKnobs{
+  add_variant<gpu::sm90::GemmKnobs{
       .tokens = 64, .consumer_warpgroups = 1, .fragment_steps = 2, .blocks_per_sm = 2}>(kernels);
-  add_fp16_output<gpu::sm90::GemmKnobs{.widths = gpu::sm90::Widths::kFixed}>(kernels);
-  add_fp16_output<kTallAndBalanced>(kernels);
+  add_variant<gpu::sm90::GemmKnobs{.widths = gpu::sm90::Widths::kFixed}>(kernels);
+  add_variant<kTallAndBalanced>(kernels);
 }
 
 }  // namespace thresher::emulated

@@ -13,6 +13,6 @@ constexpr gpu::sm90::GemmKnobs few_tokens() {
 
 }  // namespace
 
-void add_warp_few_token_kernels(KernelSet& kernels) { add_every_type<few_tokens()>(kernels); }
+void add_warp_few_token_kernels(KernelSet& kernels) { add_variant<few_tokens()>(kernels); }
 
 }  // namespace thresher::emulated

@@ -19,8 +19,10 @@ constexpr GemmKnobs kLarge = turned<[](GemmKnobs& k) {
   k.weight_rows = 256;
   k.consumer_warpgroups = 2;
   k.stages = 3;
-  k.store = gpu::sm90::Store::kVectors;
+  k.prologue = gpu::sm90::Prologue::kKernel;
 }>();
+constexpr GemmKnobs kImages =
+    turned<[](GemmKnobs& k) { k.prologue = gpu::sm90::Prologue::kKernel; }>();
 constexpr GemmKnobs kTwoStages = turned<[](GemmKnobs& k) { k.stages = 2; }>();
 constexpr GemmKnobs kBalanced =
     turned<[](GemmKnobs& k) { k.schedule = gpu::sm90::Schedule::kBalanced; }>();
@@ -34,12 +36,13 @@ constexpr GemmKnobs kBaseline = turned<[](GemmKnobs& k) {
 }  // namespace
 
 void add_warp_knob_kernels(KernelSet& kernels) {
-  add_fp16_output<kLarge>(kernels);
-  add_fp16_output<kTwoStages>(kernels);
-  add_fp16_output<kBalanced>(kernels);
-  add_fp16_output<kSplit>(kernels);
-  add_fp16_output<kTwoPass>(kernels);
-  add_fp16_output<kBaseline>(kernels);
+  add_variant<kLarge>(kernels);
+  add_variant<kImages>(kernels);
+  add_variant<kTwoStages>(kernels);
+  add_variant<kBalanced>(kernels);
+  add_variant<kSplit>(kernels);
+  add_variant<kTwoPass>(kernels);
+  add_variant<kBaseline>(kernels);
 }
 
 }  // namespace thresher::emulated

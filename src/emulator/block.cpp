@@ -33,9 +33,16 @@ std::string Thread::name() const {
                      index / gpu::hw::kWarpThreads);
 }
 
+void Thread::fence_async() {
+  knowledge.fence(actor(), event());
+  if (piece_actor != 0) knowledge.fence(piece_actor, knowledge.seen(piece_actor));
+  advance();
+}
+
 Block::Block(Grid& owner, int block_index)
     : grid(&owner),
       index(block_index),
+      number(owner.known_at_start().first_block + static_cast<u32>(block_index)),
       shared(owner.options().shared_bytes),
       threads(static_cast<std::size_t>(owner.options().thread_count)) {
   const int thread_count = owner.options().thread_count;
@@ -52,6 +59,8 @@ Block::Block(Grid& owner, int block_index)
     thread.block = this;
     thread.index = i;
     thread.registers = registers_at_start(owner.options());
+    thread.knowledge.views = owner.known_at_start().views;
+    thread.knowledge.see_complete_below(owner.known_at_start().complete_below);
     thread.advance();  // events are counted from 1
     thread.warpgroup().threads[static_cast<std::size_t>(i % kWarpgroupThreads)] = &thread;
   }

@@ -17,6 +17,7 @@
 #include "emulator/meeting.hpp"
 #include "emulator/mma.hpp"
 #include "emulator/shared_memory.hpp"
+#include "emulator/tensor_core.hpp"
 
 namespace thresher::emulator {
 
@@ -45,11 +46,18 @@ struct Thread {
   Knowledge knowledge;
   int registers = 0;
 
+  // Global memory: what it knew when it last said fence_device or fence_async_global, and what it
+  // will know when it says fence_device next.
+  Views released;
+  Views to_acquire;
+  Knowledge known_to_copies;
+
   // Copies to global memory. Groups are counted from 1; their actor exists from the first copy on.
   std::deque<std::shared_ptr<CopyToGlobal>> copies;
   u32 copy_groups_committed = 0;
   u32 copy_groups_waited = 0;  // that have left shared memory
-  Actor copy_actor = 0;
+  Actor copy_actor = 0;        // they have left shared memory
+  Actor arrival_actor = 0;     // they have arrived
 
   // Copies of pieces to shared memory, likewise.
   std::deque<std::shared_ptr<CopyPiece>> pieces;
@@ -57,6 +65,7 @@ struct Thread {
   Actor piece_actor = 0;
 
   MmaThread mma;
+  TensorThread tensor;
 
   Warp& warp() const;
   Warpgroup& warpgroup() const;
@@ -66,6 +75,8 @@ struct Thread {
   u32 event() const { return knowledge.seen(actor()); }
   // Begins a new event, after the thread has handed on what it knew.
   void advance() { knowledge.see(actor(), event() + 1); }
+  // Copies and MMAs may see its stores to shared memory so far.
+  void fence_async();
 };
 
 // What a lane brings to an MMA of its warp.
@@ -84,6 +95,7 @@ struct Warp {
   std::array<std::array<u32, 4>, gpu::hw::kWarpThreads> matrices_taken{};
   std::array<std::array<u32, 4>, gpu::hw::kWarpThreads> rows_taken{};  // by the lane that named it
   std::array<WarpMma, gpu::hw::kWarpThreads> mmas{};
+  TensorWarp tensor;
 };
 
 struct Block {
@@ -97,11 +109,14 @@ struct Block {
 
   Grid* grid;
   int index;
+  u32 number;  // among the blocks of all launches
   SharedMemory shared;
+  Counters fenced_device;  // what threads that said fence_device knew
   std::vector<Thread> threads;
   std::vector<Warp> warps;
   std::vector<std::unique_ptr<Warpgroup>> warpgroups;
   std::map<SharedAddress, Barrier> barriers;
+  std::unique_ptr<TensorCore> tensor;  // from its first use on
   std::array<NamedBarrier, 16> named;
   int ended_count = 0;
   int last_ended_index = 0;

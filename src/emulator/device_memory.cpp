@@ -26,6 +26,7 @@ void* DeviceMemory::allocate(std::size_t bytes, std::string name) {
   std::memset(memory, 0xff, bytes);
   Range range;
   range.name = std::move(name);
+  range.origin = as_number(memory);
   range.owned = {static_cast<std::byte*>(memory), &std::free};
   insert(memory, bytes, std::move(range));
   return memory;
@@ -42,14 +43,25 @@ void DeviceMemory::release(void* address) {
 void DeviceMemory::add(void* address, std::size_t bytes, std::string name) {
   Range range;
   range.name = std::move(name);
+  range.origin = as_number(address);
   insert(address, bytes, std::move(range));
 }
 
 void DeviceMemory::add_read_only(const void* address, std::size_t bytes, std::string name) {
+  add_copy(address, bytes, std::move(name), address);
+}
+
+void DeviceMemory::add_copy(const void* address, std::size_t bytes, std::string name,
+                            const void* origin) {
   Range range;
   range.name = std::move(name);
   range.read_only = true;
+  range.origin = as_number(origin);
   insert(address, bytes, std::move(range));
+}
+
+void DeviceMemory::add_constant(const void* address, std::size_t bytes, std::string name) {
+  add_copy(address, bytes, std::move(name), nullptr);
 }
 
 void DeviceMemory::remove(const void* address) { ranges_.erase(as_number(address)); }
@@ -78,6 +90,21 @@ std::optional<std::string> DeviceMemory::fault(const void* address, std::size_t 
   }
   if (write && range->second.read_only) return "read-only: " + describe(range);
   return std::nullopt;
+}
+
+DeviceMemory::Ranges::const_iterator DeviceMemory::range_of(const void* address) const {
+  return std::prev(ranges_.upper_bound(as_number(address)));
+}
+
+std::uintptr_t DeviceMemory::followed_at(const void* address) const {
+  const auto range = range_of(address);
+  return range->second.origin == 0 ? 0 : range->second.origin + (as_number(address) - range->first);
+}
+
+std::string DeviceMemory::place(const void* address) const {
+  const auto range = range_of(address);
+  return fmt::format("{} + {}", range->second.name.empty() ? "memory" : range->second.name,
+                     as_number(address) - range->first);
 }
 
 std::string DeviceMemory::describe(Ranges::const_iterator range) const {

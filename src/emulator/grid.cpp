@@ -14,7 +14,7 @@ namespace {
 // A thread gives way at one access in so many, so that threads meet in the middle of things.
 constexpr std::uint64_t kPauseOdds = 32;
 // So many looks at global memory in a row, with nothing else going on, will never see a change.
-constexpr std::uint64_t kSpinsMax = 4'000'000;
+constexpr std::uint64_t kSpinsMax = 400'000;
 
 thread_local Thread* running_thread = nullptr;
 
@@ -48,8 +48,12 @@ Thread& self() {
 // The seed also decides the kind of run: how soon work in flight completes, and whether one warp
 // lags far behind the others.
 Grid::Grid(const LaunchOptions& options, const std::function<void()>& kernel)
-    : options_(options), kernel_(kernel), random_(options.seed) {
+    : options_(options),
+      kernel_(kernel),
+      random_(options.seed),
+      history_(options.history != nullptr ? options.history : &own_history_) {
   check_options(options);
+  start_ = history_->begin_launch(options.block_count, options.thread_count, options.order);
   constexpr std::uint64_t kCompletionOdds[] = {0, 256, 16, 2};
   completion_odds_ = kCompletionOdds[random_.below(4)];
   slow_warp_ = random_.between(-2, options.thread_count / gpu::hw::kWarpThreads - 1);
@@ -59,7 +63,7 @@ void Grid::run() {
   while (true) {
     make_resident();
     if (ready_.empty()) {
-      if (blocks_.empty()) return;
+      if (blocks_.empty()) return history_->end_launch();
       if (operations_.empty()) throw Error(deadlock_report(blocks_));
       advance_some_operation();
       continue;
@@ -171,6 +175,7 @@ void Grid::end_thread(Thread& thread) {
   if (!thread.pieces.empty()) {
     fault(thread, "ends without waiting for its copies of pieces to shared memory");
   }
+  if (!thread.warp().tensor.loads.empty()) fault(thread, "ends without tensor_wait_loads");
   thread.warpgroup().check_ended(thread);
   thread.warp().meeting.leave(thread);
   thread.warpgroup().meeting.leave(thread);
@@ -189,9 +194,17 @@ void Grid::end_block(Block& block) {
     if (!somebody_knows(block, barrier.actor, barrier.last_copy_event)) {
       throw Error(
           fmt::format("block {} ends without waiting for phase {} of the barrier at {:#x}, "
-                      "to which a copy belongs",
+                      "to which a copy or a commit belongs",
                       block.index, barrier.last_copy_event - 1, address));
     }
+  }
+  if (block.tensor != nullptr && block.tensor->memory.allocated_columns() > 0) {
+    throw Error(fmt::format("block {} ends with {} columns of tensor memory not freed", block.index,
+                            block.tensor->memory.allocated_columns()));
+  }
+  for (const Thread& thread : block.threads) {
+    if (thread.tensor.in_flight.empty()) continue;
+    fault(thread, "has words of tcgen05 in flight when its block ends: nobody waited for a commit");
   }
   const auto is_its = [&](const auto& operation) { return &operation->block() == &block; };
   for (const auto& operation : operations_) {
@@ -199,6 +212,9 @@ void Grid::end_block(Block& block) {
     while (!operation->done()) operation->advance();
   }
   std::erase_if(operations_, is_its);
+  Knowledge all;
+  for (const Thread& thread : block.threads) all.join(thread.knowledge);
+  history_->start_next(block, all);
   blocks_.remove_if([&](const Block& other) { return &other == &block; });
 }
 

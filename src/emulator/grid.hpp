@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "emulator/block.hpp"
+#include "emulator/global_history.hpp"
 #include "emulator/launch.hpp"
 #include "gemm/random.hpp"
 
@@ -32,6 +33,8 @@ class Grid {
 
   const LaunchOptions& options() const { return options_; }
   Random& random() { return random_; }
+  GlobalHistory& history() { return *history_; }
+  const GlobalHistory::Start& known_at_start() const { return start_; }
 
  private:
   void make_resident();
@@ -44,6 +47,9 @@ class Grid {
   LaunchOptions options_;
   const std::function<void()>& kernel_;
   Random random_;
+  GlobalHistory own_history_;  // of a launch that is alone
+  GlobalHistory* history_;
+  GlobalHistory::Start start_;
   std::uint64_t completion_odds_;  // one operation per so many steps; 0: only when all threads wait
   int slow_warp_;                  // a warp that is mostly passed over; -1: none
   int next_block_index_ = 0;

@@ -10,9 +10,26 @@
 #include <cstdint>
 #include <functional>
 
+#include "gpu/hw/emulated_types.hpp"
+
 namespace thresher::emulator {
 
 class DeviceMemory;
+class GlobalHistory;
+
+// What a launch waits for before it starts: every launch before it, as a rule.
+struct LaunchOrder {
+  // It may start once all blocks before it have said start_next_kernel, and waits by
+  // wait_for_previous_kernel.
+  bool dependent = false;
+  // Launches of different lanes that follow each other run side by side; those of no lane (-1) do
+  // not.
+  int lane = -1;
+};
+
+// How a block-scaled MMA adds (tensor_multiply.cpp): block after block, each sum rounded, or as
+// published models say that the hardware does.
+enum class TensorSums : std::uint8_t { kInOrder, kAligned };
 
 struct LaunchOptions {
   int block_count = 1;
@@ -26,9 +43,15 @@ struct LaunchOptions {
   // Per thread at the start; 0: as many as a block of this size can have. Matters to kernels that
   // move registers between warpgroups.
   int register_count = 0;
+  TensorSums tensor_sums = TensorSums::kInOrder;
+  LaunchOrder order;
+  gpu::hw::LaunchTypes types;  // of kernels that leave them to the launch
+  // What the launches before did to the same memory; null: there were none.
+  GlobalHistory* history = nullptr;
 };
 
-// Launches follow one another, so a kernel sees all that earlier launches wrote.
+// Launches run one after the other, so a kernel sees all that earlier launches wrote; that it may
+// see it is checked against their order.
 void launch(const LaunchOptions& options, const std::function<void()>& kernel);
 
 }  // namespace thresher::emulator

@@ -3,27 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <bit>
-
 #include "emulator/block.hpp"
 #include "emulator/fault.hpp"
 
 namespace thresher::emulator {
 namespace {
-
-constexpr u32 kPieceBytes = 16;
-constexpr u32 kWholePiece = 0xffff;
-
-template <typename Function>
-void for_each_piece(u32 offset, u32 bytes, Function function) {
-  while (bytes > 0) {
-    const u32 first = offset % kPieceBytes;
-    const u32 count = std::min(bytes, kPieceBytes - first);
-    function(offset / kPieceBytes, ((1u << count) - 1) << first);
-    offset += count;
-    bytes -= count;
-  }
-}
 
 SharedAddress address_of(u32 byte_index) { return kSharedBase + byte_index; }
 
@@ -38,10 +22,7 @@ const Thread* ignorant_thread(const Access& access, Actor actor, u32 event) {
 
 }  // namespace
 
-SharedMemory::SharedMemory(u32 bytes)
-    : bytes_(bytes, 0xff),
-      pieces_((bytes + kPieceBytes - 1) / kPieceBytes),
-      byte_stamps_(pieces_.size() * kPieceBytes) {}
+SharedMemory::SharedMemory(u32 bytes) : bytes_(bytes, 0xff), shadow_(bytes) {}
 
 std::string SharedMemory::misplaced(SharedAddress address, u32 bytes, u32 alignment_bytes) const {
   if (address % alignment_bytes != 0)
@@ -54,8 +35,8 @@ std::string SharedMemory::misplaced(SharedAddress address, u32 bytes, u32 alignm
 }
 
 void SharedMemory::note_read(SharedAddress address, u32 bytes, const Access& access) {
-  for_each_piece(address - kSharedBase, bytes,
-                 [&](u32 index, u32 mask) { read_piece(index, mask, access); });
+  shadow_.read(address - kSharedBase, bytes, {.event = access.event, .actor = access.actor},
+               [&](u32 byte, const Stamp& stamp) { check_read(byte, stamp, access); });
 }
 
 void SharedMemory::note_write(SharedAddress address, u32 bytes, const Access& access) {
@@ -69,59 +50,10 @@ void SharedMemory::note_barrier(SharedAddress address, const Access& access) {
 }
 
 void SharedMemory::write(SharedAddress address, u32 bytes, const Access& access, Stamp stamp) {
-  for_each_piece(address - kSharedBase, bytes,
-                 [&](u32 index, u32 mask) { write_piece(index, mask, access, stamp); });
-}
-
-void SharedMemory::read_piece(u32 piece_index, u32 byte_mask, const Access& access) {
-  Piece& piece = pieces_[piece_index];
-  const u32 first_byte = piece_index * kPieceBytes;
-  if (!piece.mixed) {
-    check_read(first_byte + static_cast<u32>(std::countr_zero(byte_mask)), piece.stamp, access);
-  } else {
-    for (u32 i = 0; i < kPieceBytes; ++i) {
-      if ((byte_mask >> i & 1) != 0) {
-        check_read(first_byte + i, byte_stamps_[first_byte + i], access);
-      }
-    }
-  }
-  for (Reader& reader : piece.readers) {
-    if (reader.actor == access.actor && reader.byte_mask == byte_mask) {
-      reader.event = access.event;
-      return;
-    }
-  }
-  piece.readers.push_back(
-      {.event = access.event, .actor = access.actor, .byte_mask = static_cast<u16>(byte_mask)});
-}
-
-void SharedMemory::write_piece(u32 piece_index, u32 byte_mask, const Access& access, Stamp stamp) {
-  Piece& piece = pieces_[piece_index];
-  const u32 first_byte = piece_index * kPieceBytes;
-  check_readers(piece_index, byte_mask, access);
-  if (!piece.mixed) {
-    check_overwrite(first_byte + static_cast<u32>(std::countr_zero(byte_mask)), piece.stamp,
-                    access);
-    if (byte_mask == kWholePiece || piece.stamp == stamp) {
-      piece.stamp = stamp;
-      return;
-    }
-    std::fill_n(&byte_stamps_[first_byte], kPieceBytes, piece.stamp);
-    piece.mixed = true;
-  }
-  bool uniform = true;
-  for (u32 i = 0; i < kPieceBytes; ++i) {
-    Stamp& byte = byte_stamps_[first_byte + i];
-    if ((byte_mask >> i & 1) != 0) {
-      check_overwrite(first_byte + i, byte, access);
-      byte = stamp;
-    }
-    uniform = uniform && byte == stamp;
-  }
-  if (uniform) {
-    piece.stamp = stamp;
-    piece.mixed = false;
-  }
+  shadow_.write(
+      address - kSharedBase, bytes, stamp,
+      [&](u32 byte, const Reader& reader) { check_reader(byte, reader, access); },
+      [&](u32 byte, const Stamp& before) { check_overwrite(byte, before, access); });
 }
 
 void SharedMemory::check_read(u32 byte_index, Stamp stamp, const Access& access) {
@@ -169,25 +101,10 @@ void SharedMemory::check_known(u32 byte_index, Stamp stamp, const Access& access
   stamp_checked_by_ = access;
 }
 
-void SharedMemory::check_readers(u32 piece_index, u32 byte_mask, const Access& access) {
-  std::vector<Reader>& readers = pieces_[piece_index].readers;
-  for (std::size_t i = 0; i < readers.size();) {
-    const u32 overlap = readers[i].byte_mask & byte_mask;
-    if (overlap != 0) {
-      if (const Thread* const thread =
-              ignorant_thread(access, readers[i].actor, readers[i].event)) {
-        const u32 byte = piece_index * kPieceBytes + static_cast<u32>(std::countr_zero(overlap));
-        fault(*thread, "writes shared address {:#x}{}, which {}", address_of(byte), access.by,
-              thread->block->describe_read(readers[i].actor));
-      }
-      readers[i].byte_mask = static_cast<u16>(readers[i].byte_mask & ~byte_mask);
-    }
-    if (readers[i].byte_mask == 0) {
-      readers[i] = readers.back();
-      readers.pop_back();
-    } else {
-      ++i;
-    }
+void SharedMemory::check_reader(u32 byte_index, const Reader& reader, const Access& access) const {
+  if (const Thread* const thread = ignorant_thread(access, reader.actor, reader.event)) {
+    fault(*thread, "writes shared address {:#x}{}, which {}", address_of(byte_index), access.by,
+          thread->block->describe_read(reader.actor));
   }
 }
 

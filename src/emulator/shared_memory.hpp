@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block's shared memory with its shadow: for every byte who wrote it last and how, for every 16
-// bytes who has read them since. Each access is checked against what the accessing threads know
-// (knowledge.hpp), and faults are thrown as Error.
-//
-// Shadow stamps are kept per 16 bytes while all 16 agree, which is the case for copies and MMAs,
-// and per byte only where they do not.
+// A block's shared memory with its shadow (shadow.hpp): each access is checked against what the
+// accessing threads know (knowledge.hpp), and faults are thrown as Error.
 #pragma once
 
 #include <array>
@@ -12,6 +8,7 @@
 #include <vector>
 
 #include "emulator/knowledge.hpp"
+#include "emulator/shadow.hpp"
 #include "gpu/hw/words.hpp"
 
 namespace thresher::emulator {
@@ -61,25 +58,18 @@ class SharedMemory {
     u32 event = 0;
     Actor actor = 0;
     u16 byte_mask = 0;
-  };
-  struct Piece {
-    Stamp stamp;  // of all 16 bytes, unless mixed
-    bool mixed = false;
-    std::vector<Reader> readers;
+    bool is_like(const Reader& other) const { return actor == other.actor; }
   };
 
   void write(SharedAddress address, u32 bytes, const Access& access, Stamp stamp);
-  void read_piece(u32 piece_index, u32 byte_mask, const Access& access);
-  void write_piece(u32 piece_index, u32 byte_mask, const Access& access, Stamp stamp);
   void check_read(u32 byte_index, Stamp stamp, const Access& access);
   void check_overwrite(u32 byte_index, Stamp stamp, const Access& access);
-  void check_readers(u32 piece_index, u32 byte_mask, const Access& access);
+  void check_reader(u32 byte_index, const Reader& reader, const Access& access) const;
   void check_known(u32 byte_index, Stamp stamp, const Access& access, const char* verb);
 
   std::vector<u8> bytes_;
-  std::vector<Piece> pieces_;
-  std::vector<Stamp> byte_stamps_;  // used where a piece is mixed
-  Stamp stamp_known_;               // the last one all threads of stamp_checked_by_ knew
+  Shadow<Stamp, Reader> shadow_;
+  Stamp stamp_known_;  // the last one all threads of stamp_checked_by_ knew
   Access stamp_checked_by_;
 };
 

@@ -71,19 +71,26 @@ void barrier_init(SharedAddress address, u32 arrivals) {
       "");
 }
 
-void barrier_init_fence() {
+void barrier_init_fence(Site site) {
+  if (leaves_out(site, "barrier_init_fence")) return;
   Thread& thread = self();
   for (auto& [address, barrier] : thread.block->barriers) {
     if (barrier.initialised_by == thread.actor()) barrier.fenced = true;
   }
   // What the device does here includes a fence of the async proxy.
-  fence_async();
+  thread.fence_async();
 }
 
-void barrier_arrive(SharedAddress address) { arrive(address, 0); }
-void barrier_arrive_expect(SharedAddress address, u32 bytes) { arrive(address, bytes); }
+void barrier_arrive(SharedAddress address, Site site) {
+  if (!leaves_out(site, "barrier_arrive")) arrive(address, 0);
+}
 
-void barrier_wait(SharedAddress address, u32 parity) {
+void barrier_arrive_expect(SharedAddress address, u32 bytes, Site site) {
+  if (!leaves_out(site, "barrier_arrive_expect")) arrive(address, bytes);
+}
+
+void barrier_wait(SharedAddress address, u32 parity, Site site) {
+  if (leaves_out(site, "barrier_wait")) return;
   Thread& thread = self();
   thread.block->grid->pause(thread);
   if (parity > 1) fault(thread, "waits for parity {} of the barrier at {:#x}", parity, address);

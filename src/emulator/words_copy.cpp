@@ -9,6 +9,7 @@
 
 namespace thresher::gpu::hw {
 
+using emulator::Actor;
 using emulator::Barrier;
 using emulator::fault;
 using emulator::self;
@@ -43,6 +44,14 @@ void check_copy(const Thread& thread, SharedAddress shared, const void* global, 
   }
 }
 
+emulator::GlobalAccess copy_access(const Thread& thread, Actor actor, u32 event, const void* at) {
+  return {.thread = thread,
+          .word = emulator::GlobalWord::kCopy,
+          .actor = actor,
+          .event = event,
+          .at = at};
+}
+
 // The last group that is complete when all but `pending` of those committed are.
 u32 last_complete(u32 committed, int pending) {
   return committed - std::min(committed, static_cast<u32>(pending));
@@ -69,6 +78,10 @@ void copy_to_shared(SharedAddress destination, const void* source, u32 bytes,
                            .by = " by a copy",
                            .async = true});
   barrier.last_copy_event = barrier.phase + 1;
+  if (const std::uintptr_t at = block.grid->options().memory->followed_at(source)) {
+    block.grid->history().note_read(at, bytes,
+                                    copy_access(thread, barrier.actor, barrier.phase + 1, source));
+  }
   block.grid->start(std::make_shared<emulator::CopyToShared>(
       block, emulator::CopyToShared::Args{.thread = &thread,
                                           .destination = destination,
@@ -87,6 +100,7 @@ void copy_to_global(void* destination, SharedAddress source, u32 bytes) {
         "", fmt::format("a bulk copy of thread {} may still be reading: nothing tells of its "
                         "copy_wait_read",
                         thread.index));
+    thread.arrival_actor = block.new_actor("", "");
   }
   const u32 group = thread.copy_groups_committed + 1;
   const Thread* const pointer = &thread;
@@ -96,14 +110,19 @@ void copy_to_global(void* destination, SharedAddress source, u32 bytes) {
                           .event = group,
                           .by = " by a copy",
                           .async = true});
+  block.grid->history().note_write(block.grid->options().memory->followed_at(destination), bytes,
+                                   copy_access(thread, thread.arrival_actor, group, destination));
   auto copy = std::make_shared<emulator::CopyToGlobal>(block, destination, source, bytes, group);
   thread.copies.push_back(copy);
   block.grid->start(std::move(copy));
 }
 
-void copy_commit() { ++self().copy_groups_committed; }
+void copy_commit(Site site) {
+  if (!leaves_out(site, "copy_commit")) ++self().copy_groups_committed;
+}
 
-void copy_wait_groups(int pending, bool read_only) {
+void copy_wait_groups(int pending, bool read_only, const Site& site) {
+  if (leaves_out(site, read_only ? "copy_wait_read" : "copy_wait")) return;
   Thread& thread = self();
   thread.block->grid->pause(thread);
   const u32 last = last_complete(thread.copy_groups_committed, pending);
@@ -117,16 +136,21 @@ void copy_wait_groups(int pending, bool read_only) {
     thread.copies.pop_front();
   }
   thread.copy_groups_waited = std::max(thread.copy_groups_waited, last);
-  if (thread.copy_actor != 0) thread.knowledge.see(thread.copy_actor, last);
+  if (thread.copy_actor == 0) return;
+  thread.knowledge.see(thread.copy_actor, last);
+  if (!read_only) thread.knowledge.see(thread.arrival_actor, last);
 }
 
-void fence_async() {
+void fence_async(Site site) {
+  if (!leaves_out(site, "fence_async")) self().fence_async();
+}
+
+void fence_async_global(Site site) {
+  if (leaves_out(site, "fence_async_global")) return;
   Thread& thread = self();
-  thread.knowledge.fence(thread.actor(), thread.event());
-  if (thread.piece_actor != 0) {
-    thread.knowledge.fence(thread.piece_actor, thread.knowledge.seen(thread.piece_actor));
-  }
+  thread.knowledge.fence_global(thread.actor(), thread.event());
   thread.advance();
+  thread.known_to_copies = thread.knowledge;
 }
 
 }  // namespace thresher::gpu::hw

@@ -12,6 +12,7 @@ namespace thresher::gpu::hw {
 
 using emulator::Access;
 using emulator::fault;
+using emulator::GlobalWord;
 using emulator::self;
 using emulator::Thread;
 
@@ -36,6 +37,41 @@ void check_global(const Thread& thread, const void* address, u32 bytes, bool wri
   if (const auto reason = memory->fault(address, bytes, write)) {
     fault(thread, "{} {} bytes at global address {}, {}", verb, bytes, address, *reason);
   }
+}
+
+// Follows an access that is allowed.
+void note_global(const Thread& thread, const void* address, u32 bytes, GlobalWord word,
+                 bool write) {
+  emulator::Grid& grid = *thread.block->grid;
+  const std::uintptr_t at = grid.options().memory->followed_at(address);
+  if (at == 0) return;
+  const emulator::GlobalAccess access{.thread = thread,
+                                      .word = word,
+                                      .actor = thread.actor(),
+                                      .event = thread.event(),
+                                      .at = address};
+  if (write) return grid.history().note_write(at, bytes, access);
+  grid.history().note_read(at, bytes, access);
+}
+
+// What a thread that sees a word of memory will know when it says fence_device.
+void hear(Thread& thread, const emulator::Publication& publication) {
+  thread.to_acquire.join(publication.released);
+  thread.knowledge.heard_released.join(publication.released);
+  thread.knowledge.heard_written.join(publication.written);
+}
+
+emulator::Publication& publication_at(const Thread& thread, const void* address) {
+  emulator::Grid& grid = *thread.block->grid;
+  return grid.history().publication(grid.options().memory->followed_at(address));
+}
+
+void load_strong(Thread& thread, const void* address, void* value, u32 bytes) {
+  thread.block->grid->spin(thread);
+  check_global(thread, address, bytes, /*write=*/false);
+  note_global(thread, address, bytes, GlobalWord::kStrong, /*write=*/false);
+  if (bytes == sizeof(u32)) hear(thread, publication_at(thread, address));
+  std::memcpy(value, address, bytes);
 }
 
 Access ordinary_access(const Thread& thread, const Thread* const* pointer) {
@@ -97,33 +133,64 @@ void store_matrix_x4_transposed(SharedAddress row, u32 m0, u32 m1, u32 m2, u32 m
   store_matrix(row, {m0, m1, m2, m3}, /*transposed=*/true, "store_matrix_x4_transposed");
 }
 
-void load_global_bytes(const void* address, void* value, u32 bytes, bool coherent) {
+void load_global_bytes(const void* address, void* value, u32 bytes) {
   Thread& thread = self();
-  if (coherent) {
-    thread.block->grid->spin(thread);
-  } else {
-    thread.block->grid->pause(thread);
-  }
+  thread.block->grid->pause(thread);
   check_global(thread, address, bytes, /*write=*/false);
+  note_global(thread, address, bytes, GlobalWord::kConstant, /*write=*/false);
   std::memcpy(value, address, bytes);
+}
+
+void load_global_coherent_bytes(const void* address, void* value, u32 bytes, const Site& site) {
+  if (leaves_out(site, "load_global_coherent")) return load_global_bytes(address, value, bytes);
+  load_strong(self(), address, value, bytes);
+}
+
+u32 load_global_acquire(const u32* address, Site site) {
+  const bool relaxed = leaves_out(site, "load_global_acquire");
+  Thread& thread = self();
+  u32 value = 0;
+  load_strong(thread, address, &value, sizeof(value));
+  if (!relaxed) {
+    thread.knowledge.learn(publication_at(thread, address).released, thread.block->number);
+  }
+  return value;
 }
 
 void store_global_bytes(void* address, const void* value, u32 bytes) {
   Thread& thread = self();
   thread.block->grid->pause(thread);
   check_global(thread, address, bytes, /*write=*/true);
+  note_global(thread, address, bytes, GlobalWord::kOrdinary, /*write=*/true);
   std::memcpy(address, value, bytes);
 }
 
-u32 atomic_add(u32* address, u32 value) {
+u32 atomic_add(u32* address, u32 value, Site site) {
+  const bool nothing = leaves_out(site, "atomic_add");
   Thread& thread = self();
   thread.block->grid->spin(thread);
   check_global(thread, address, sizeof(u32), /*write=*/true);
   const u32 before = *address;
+  if (nothing) return before;
+  note_global(thread, address, sizeof(u32), GlobalWord::kStrong, /*write=*/true);
+  emulator::Publication& publication = publication_at(thread, address);
+  hear(thread, publication);
+  publication.released.join(thread.released);
+  publication.written.join(thread.knowledge.views);
+  publication.written.add(thread.block->number, thread.knowledge.view());
+  thread.advance();
   *address = before + value;
   return before;
 }
 
-void fence_device() {}
+void fence_device(Site site) {
+  if (leaves_out(site, "fence_device")) return;
+  Thread& thread = self();
+  thread.knowledge.learn(thread.to_acquire, thread.block->number);
+  thread.block->fenced_device.join(thread.knowledge.view().seen);
+  thread.released = thread.knowledge.views;
+  thread.released.add(thread.block->number, thread.knowledge.view());
+  thread.advance();
+}
 
 }  // namespace thresher::gpu::hw

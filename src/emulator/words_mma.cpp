@@ -13,8 +13,9 @@ using emulator::Warpgroup;
 
 namespace {
 
-void issue(const emulator::MmaRequest& request) {
+void issue(emulator::MmaRequest request) {
   Thread& thread = self();
+  if (request.shape.operand == Operand::kOfLaunch) request.shape.operand = launch_types().operand;
   Warpgroup& warpgroup = thread.warpgroup();
   if (warpgroup.meeting.size() != kWarpgroupThreads) {
     fault(thread, "issues an MMA, but its warpgroup has only {} threads", warpgroup.meeting.size());
@@ -28,10 +29,16 @@ void issue(const emulator::MmaRequest& request) {
 
 }  // namespace
 
-void mma_fence() { ++self().mma.fence_count; }
-void mma_commit() { ++self().mma.group_count; }
+void mma_fence(Site site) {
+  if (!leaves_out(site, "mma_fence")) ++self().mma.fence_count;
+}
 
-void mma_wait_groups(int pending) {
+void mma_commit(Site site) {
+  if (!leaves_out(site, "mma_commit")) ++self().mma.group_count;
+}
+
+void mma_wait_groups(int pending, const Site& site) {
+  if (leaves_out(site, "mma_wait")) return;
   Thread& thread = self();
   thread.block->grid->pause(thread);
   thread.warpgroup().wait(thread, static_cast<u32>(pending));

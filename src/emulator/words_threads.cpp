@@ -17,6 +17,7 @@ using emulator::Warp;
 int thread_index() { return self().index; }
 int thread_count() { return self().block->grid->options().thread_count; }
 int block_index() { return self().block->index; }
+const LaunchTypes& launch_types() { return self().block->grid->options().types; }
 int block_count() { return self().block->grid->options().block_count; }
 
 namespace {
@@ -75,7 +76,8 @@ u32 exchange(u32 value, const char* word, Choose lane_for) {
 
 }  // namespace
 
-void sync_block() {
+void sync_block(Site site) {
+  if (leaves_out(site, "sync_block")) return;
   Thread& thread = self();
   if (thread.block->ended_count > 0) {
     fault(thread, "says sync_block, but thread {} has ended", thread.block->last_ended_index);
@@ -83,17 +85,20 @@ void sync_block() {
   arrive(thread, 0, thread_count(), /*waits=*/true);
 }
 
-void sync_named(int id, int threads) {
+void sync_named(int id, int threads, Site site) {
+  if (leaves_out(site, "sync_named")) return;
   check_named_id(id);
   arrive(self(), id, threads, /*waits=*/true);
 }
 
-void arrive_named(int id, int threads) {
+void arrive_named(int id, int threads, Site site) {
+  if (leaves_out(site, "arrive_named")) return;
   check_named_id(id);
   arrive(self(), id, threads, /*waits=*/false);
 }
 
-void sync_warp() {
+void sync_warp(Site site) {
+  if (leaves_out(site, "sync_warp")) return;
   Thread& thread = self();
   Warp& warp = thread.warp();
   if (warp.meeting.join(thread, "sync_warp")) {
@@ -167,7 +172,16 @@ void registers_change(int registers, bool grow) {
   }
 }
 
-void wait_for_previous_kernel() {}
-void start_next_kernel() {}
+void wait_for_previous_kernel(Site site) {
+  if (leaves_out(site, "wait_for_previous_kernel")) return;
+  Thread& thread = self();
+  thread.block->grid->history().wait_for_previous(thread);
+}
+
+void start_next_kernel(Site site) {
+  if (leaves_out(site, "start_next_kernel")) return;
+  const Thread& thread = self();
+  thread.block->grid->history().start_next(*thread.block, thread.knowledge);
+}
 
 }  // namespace thresher::gpu::hw

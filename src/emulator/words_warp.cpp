@@ -40,6 +40,19 @@ void check_piece(const Thread& thread, SharedAddress destination, const void* so
   }
 }
 
+// Over only once it has been waited for.
+void note_piece(const Thread& thread, const void* source, u32 group) {
+  emulator::Grid& grid = *thread.block->grid;
+  const std::uintptr_t at = grid.options().memory->followed_at(source);
+  if (at == 0) return;
+  grid.history().note_read(at, kPieceBytes,
+                           {.thread = thread,
+                            .word = emulator::GlobalWord::kOrdinary,
+                            .actor = thread.piece_actor,
+                            .event = group,
+                            .at = source});
+}
+
 // One row that a lane has named, as all lanes of the warp read it: what the row's writer did, every
 // one of them must know.
 void note_row(const Warp& warp, const Thread& lane, SharedAddress row) {
@@ -108,6 +121,7 @@ void copy_piece(SharedAddress destination, const void* source, bool exists) {
         "");
   }
   const u32 group = thread.piece_groups_committed + 1;
+  if (exists) note_piece(thread, source, group);
   const Thread* const pointer = &thread;
   block.shared.note_write(
       destination, kPieceBytes,
@@ -118,9 +132,12 @@ void copy_piece(SharedAddress destination, const void* source, bool exists) {
   block.grid->start(std::move(piece));
 }
 
-void pieces_commit() { ++self().piece_groups_committed; }
+void pieces_commit(Site site) {
+  if (!leaves_out(site, "pieces_commit")) ++self().piece_groups_committed;
+}
 
-void pieces_wait_groups(int pending) {
+void pieces_wait_groups(int pending, const Site& site) {
+  if (leaves_out(site, "pieces_wait")) return;
   Thread& thread = self();
   thread.block->grid->pause(thread);
   const u32 committed = thread.piece_groups_committed;
@@ -159,6 +176,7 @@ void load_matrix_x4(SharedAddress row, u32 (&m)[4]) {
 void mma_warp_add(Operand operand, float* d, const u32* a, const u32* b) {
   Thread& thread = self();
   Warp& warp = thread.warp();
+  if (operand == Operand::kOfLaunch) operand = launch_types().operand;
   warp.mmas[static_cast<std::size_t>(lane_index())] = {.d = d, .a = a, .b = b};
   const char* const word = operand == Operand::kFp16 ? "mma_warp of fp16" : "mma_warp of bf16";
   if (warp.meeting.join(thread, word)) {

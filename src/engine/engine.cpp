@@ -146,24 +146,26 @@ Engine& Engine::operator=(Engine&&) noexcept = default;
 Engine::~Engine() = default;
 
 void Engine::use_plan_file(const std::filesystem::path& path) {
-  auto file = std::make_shared<const PlanFile>(read_plan_file(path));
-  const std::string why = why_foreign(file->fingerprint, fingerprint_of(*state_));
-  if (!why.empty()) {
-    plan_note_ = fmt::format("{} is not used: {}", path.string(), why);
+  const PlanFile file = read_plan_file(path);
+  const PlanFingerprint here = fingerprint_of(*state_);
+  const MachinePlan* found = find_machine(file, here);
+  if (found == nullptr) {
+    plan_note_ = fmt::format("{} is not used: {}", path.string(), why_foreign(file, here));
     return;
   }
-  for (std::size_t i = 0; i < file->entries.size(); ++i) {
+  const std::vector<PlanEntry>& entries = found->entries;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
     try {
-      state_->row().turned(file->entries[i].variant, {});
+      state_->row().turned(entries[i].variant, {});
     } catch (const Error& error) {
       throw Error(fmt::format("{}: entry {}: {}", path.string(), i, error.what()));
     }
   }
-  const auto better = std::count_if(file->entries.begin(), file->entries.end(),
+  const auto better = std::count_if(entries.begin(), entries.end(),
                                     [](const PlanEntry& entry) { return entry.better; });
   plan_note_ = fmt::format("{} is used: {} entries, {} better than the engine's choice",
-                           path.string(), file->entries.size(), better);
-  plan_file_ = std::move(file);
+                           path.string(), entries.size(), better);
+  plan_file_ = std::make_shared<const PlanFile>(PlanFile{{*found}});
 }
 
 // What was measured on this machine for such a problem, or what the device's rule says.
@@ -173,7 +175,7 @@ std::string Engine::choose(const Problem& problem, std::int64_t tokens_max) cons
   if (tokens_max < 0) throw Error(fmt::format("tokens_max = {} is negative", tokens_max));
   const std::int64_t tokens = std::max(tokens_max, token_count(problem));
   if (plan_file_) {
-    const PlanEntry* entry = find_entry(*plan_file_, problem, tokens);
+    const PlanEntry* entry = find_entry(plan_file_->machines.front(), problem, tokens);
     if (entry != nullptr && entry->better &&
         device.row().supports(problem, entry->variant, device.machine()).ok) {
       return device.row().turned(entry->variant, {});

@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;
 constexpr std::uintmax_t kBytesMax = 16 << 20;
 constexpr double kTokensRatioMax = 2;
 
@@ -74,6 +74,39 @@ PlanClass class_from(const Field& field) {
           .k = field.count("k")};
 }
 
+// Every item of a list, or an Error that says which one is wrong.
+template <class Item>
+std::vector<Item> items_from(const Json& list, const char* name, const char* what,
+                             Item (*item_from)(const Json&)) {
+  if (!list.is_array()) throw Error(fmt::format("'{}' is not a list", name));
+  std::vector<Item> items;
+  for (const Json& json : list) {
+    try {
+      items.push_back(item_from(json));
+    } catch (const Error& fault) {
+      throw Error(fmt::format("{} {}: {}", what, items.size(), fault.what()));
+    }
+  }
+  return items;
+}
+
+// A moment is [seconds, tried, speedup].
+PlanStory::Moment moment_from(const Json& json) {
+  const bool is_triple = json.is_array() && json.size() == 3 && json[0].is_number() &&
+                         json[1].is_number_unsigned() && json[2].is_number();
+  if (!is_triple) throw Error("it is not three numbers");
+  return {.seconds = json[0], .tried = json[1], .speedup = json[2]};
+}
+
+PlanStory story_from(const Json& json) {
+  const Field field(json, "its story");
+  return {.space = field.count("space"),
+          .tried = field.count("tried"),
+          .choice_us = field.ratio("choice_us"),
+          .at_random = field.flag("at_random"),
+          .trace = items_from(field.at("trace"), "trace", "moment", moment_from)};
+}
+
 PlanEntry entry_from(const Json& json) {
   const Field field(json, "it");
   return {.of = class_from(field),
@@ -84,7 +117,9 @@ PlanEntry entry_from(const Json& json) {
           .speedup = field.ratio("speedup"),
           .low = field.ratio("low"),
           .high = field.ratio("high"),
-          .reason = field.text("reason")};
+          .reason = field.text("reason"),
+          .story = json.contains("story") ? std::optional(story_from(json["story"]))
+                                          : std::optional<PlanStory>()};
 }
 
 PlanSearch search_from(const Json& json) {
@@ -105,20 +140,19 @@ PlanSearch search_from(const Json& json) {
   return search;
 }
 
-// Every item of a list, or an Error that says which one is wrong.
-template <class Item>
-std::vector<Item> items_from(const Json& list, const char* name, const char* what,
-                             Item (*item_from)(const Json&)) {
-  if (!list.is_array()) throw Error(fmt::format("'{}' is not a list", name));
-  std::vector<Item> items;
-  for (const Json& json : list) {
-    try {
-      items.push_back(item_from(json));
-    } catch (const Error& fault) {
-      throw Error(fmt::format("{} {}: {}", what, items.size(), fault.what()));
-    }
+MachinePlan machine_from(const Json& json) {
+  const Field field(json, "it");
+  const Field machine(field.at("machine"), "'machine'");
+  MachinePlan plan{.fingerprint = {.backend = machine.text("backend"),
+                                   .device = machine.text("device"),
+                                   .thread_count = machine.count("threads"),
+                                   .version = machine.text("version")},
+                   .entries = items_from(field.at("entries"), "entries", "entry", entry_from)};
+  if (json.contains("unfinished")) {
+    plan.unfinished =
+        items_from(json["unfinished"], "unfinished", "unfinished search", search_from);
   }
-  return items;
+  return plan;
 }
 
 Json class_to_json(const PlanClass& of, std::int64_t tokens) {
@@ -130,6 +164,18 @@ Json class_to_json(const PlanClass& of, std::int64_t tokens) {
           {"tokens", tokens}};
 }
 
+Json story_to_json(const PlanStory& story) {
+  Json trace = Json::array();
+  for (const PlanStory::Moment& moment : story.trace) {
+    trace.push_back({moment.seconds, moment.tried, moment.speedup});
+  }
+  return {{"space", story.space},
+          {"tried", story.tried},
+          {"choice_us", story.choice_us},
+          {"at_random", story.at_random},
+          {"trace", std::move(trace)}};
+}
+
 Json to_json_entry(const PlanEntry& entry) {
   Json json = class_to_json(entry.of, entry.tokens);
   json.update({{"variant", entry.variant},
@@ -139,6 +185,7 @@ Json to_json_entry(const PlanEntry& entry) {
                {"low", entry.low},
                {"high", entry.high},
                {"reason", entry.reason}});
+  if (entry.story) json["story"] = story_to_json(*entry.story);
   return json;
 }
 
@@ -149,6 +196,32 @@ Json to_json_search(const PlanSearch& search) {
   for (const PlanSearch::Trial& trial : search.trials)
     json["trials"][trial.variant] = trial.speedup;
   return json;
+}
+
+Json to_json_machine(const MachinePlan& plan) {
+  Json json{{"machine",
+             {{"backend", plan.fingerprint.backend},
+              {"device", plan.fingerprint.device},
+              {"threads", plan.fingerprint.thread_count},
+              {"version", plan.fingerprint.version}}},
+            {"entries", Json::array()}};
+  for (const PlanEntry& entry : plan.entries) json["entries"].push_back(to_json_entry(entry));
+  for (const PlanSearch& one : plan.unfinished) json["unfinished"].push_back(to_json_search(one));
+  return json;
+}
+
+// Empty where they are one.
+std::string how_they_differ(const PlanFingerprint& file, const PlanFingerprint& here) {
+  const auto differs = [](const char* what, const auto& theirs, const auto& ours) {
+    return fmt::format("it is of {} {}, and this is {}", what, theirs, ours);
+  };
+  if (file.backend != here.backend) return differs("backend", file.backend, here.backend);
+  if (file.device != here.device) return differs("device", file.device, here.device);
+  if (file.thread_count != here.thread_count) {
+    return differs("thread count", file.thread_count, here.thread_count);
+  }
+  if (file.version != here.version) return differs("version", file.version, here.version);
+  return {};
 }
 
 [[noreturn]] void refuse_to_write(const std::filesystem::path& path) {
@@ -192,18 +265,7 @@ PlanFile plan_file_from_json(std::string_view text) {
   if (format != kFormat) {
     throw Error(fmt::format("its format is {}, and this program reads {}", format, kFormat));
   }
-  const Field machine(field.at("machine"), "'machine'");
-  PlanFile file;
-  file.fingerprint = {.backend = machine.text("backend"),
-                      .device = machine.text("device"),
-                      .thread_count = machine.count("threads"),
-                      .version = machine.text("version")};
-  file.entries = items_from(field.at("entries"), "entries", "entry", entry_from);
-  if (json.contains("unfinished")) {
-    file.unfinished =
-        items_from(json["unfinished"], "unfinished", "unfinished search", search_from);
-  }
-  return file;
+  return {items_from(field.at("machines"), "machines", "machine", machine_from)};
 }
 
 PlanFile read_plan_file(const std::filesystem::path& path) {
@@ -225,15 +287,8 @@ PlanFile read_plan_file(const std::filesystem::path& path) {
 }
 
 std::string to_json(const PlanFile& file) {
-  Json json{{"thresher_plan", kFormat},
-            {"machine",
-             {{"backend", file.fingerprint.backend},
-              {"device", file.fingerprint.device},
-              {"threads", file.fingerprint.thread_count},
-              {"version", file.fingerprint.version}}},
-            {"entries", Json::array()}};
-  for (const PlanEntry& entry : file.entries) json["entries"].push_back(to_json_entry(entry));
-  for (const PlanSearch& one : file.unfinished) json["unfinished"].push_back(to_json_search(one));
+  Json json{{"thresher_plan", kFormat}, {"machines", Json::array()}};
+  for (const MachinePlan& plan : file.machines) json["machines"].push_back(to_json_machine(plan));
   return json.dump(2) + "\n";
 }
 
@@ -251,12 +306,12 @@ void write_plan_file(const std::filesystem::path& path, const PlanFile& file) {
   refuse_to_write(path);
 }
 
-const PlanEntry* find_entry(const PlanFile& file, const Problem& problem, std::int64_t tokens) {
+const PlanEntry* find_entry(const MachinePlan& plan, const Problem& problem, std::int64_t tokens) {
   const std::optional<PlanClass> wanted = plan_class(problem);
   if (!wanted) return nullptr;
   const PlanEntry* nearest = nullptr;
   double least = std::log(kTokensRatioMax);
-  for (const PlanEntry& entry : file.entries) {
+  for (const PlanEntry& entry : plan.entries) {
     if (entry.of != *wanted || entry.tokens == 0 || tokens == 0) continue;
     const double distance =
         std::abs(std::log(static_cast<double>(tokens) / static_cast<double>(entry.tokens)));
@@ -267,17 +322,26 @@ const PlanEntry* find_entry(const PlanFile& file, const Problem& problem, std::i
   return nearest;
 }
 
-std::string why_foreign(const PlanFingerprint& file, const PlanFingerprint& here) {
-  const auto differs = [](const char* what, const auto& theirs, const auto& ours) {
-    return fmt::format("it is of {} {}, and this is {}", what, theirs, ours);
-  };
-  if (file.backend != here.backend) return differs("backend", file.backend, here.backend);
-  if (file.device != here.device) return differs("device", file.device, here.device);
-  if (file.thread_count != here.thread_count) {
-    return differs("thread count", file.thread_count, here.thread_count);
+const MachinePlan* find_machine(const PlanFile& file, const PlanFingerprint& here) {
+  for (const MachinePlan& plan : file.machines) {
+    if (plan.fingerprint == here) return &plan;
   }
-  if (file.version != here.version) return differs("version", file.version, here.version);
-  return {};
+  return nullptr;
+}
+
+MachinePlan& machine_in(PlanFile& file, const PlanFingerprint& here) {
+  for (MachinePlan& plan : file.machines) {
+    if (plan.fingerprint == here) return plan;
+  }
+  return file.machines.emplace_back(MachinePlan{.fingerprint = here});
+}
+
+std::string why_foreign(const PlanFile& file, const PlanFingerprint& here) {
+  std::string why;
+  for (const MachinePlan& plan : file.machines) {
+    why += (why.empty() ? "" : "; ") + how_they_differ(plan.fingerprint, here);
+  }
+  return why.empty() ? "it is of no machine" : why;
 }
 
 }  // namespace thresher

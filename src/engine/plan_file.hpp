@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The file that `thresher tune` writes and EngineOptions::plan_file names: variants that were
-// measured to be faster than the engine's own choice, for a machine and for classes of problems.
+// measured to be faster than the engine's own choice, for machines and for classes of problems.
 // docs/tuning.md has the format and the rule.
 #pragma once
 
@@ -41,6 +41,22 @@ struct PlanClass {
 // Nothing where groups differ in n or k: such problems have no class.
 std::optional<PlanClass> plan_class(const Problem& problem);
 
+// How an entry was found, for those who want to see it. An engine does not look at it.
+struct PlanStory {
+  // The best so far, as raced.
+  struct Moment {
+    double seconds = 0;
+    std::int64_t tried = 0;
+    double speedup = 1;
+  };
+
+  std::int64_t space = 0;  // variants that there are
+  std::int64_t tried = 0;
+  double choice_us = 0;    // a call of the engine's choice
+  bool at_random = false;  // a comparison: nothing but luck proposed what to try
+  std::vector<Moment> trace;
+};
+
 struct PlanEntry {
   PlanClass of;
   std::int64_t tokens = 0;  // of all groups together
@@ -51,6 +67,7 @@ struct PlanEntry {
   double low = 1;
   double high = 1;
   std::string reason;  // in words
+  std::optional<PlanStory> story = {};
 };
 
 // A search that was interrupted, to go on from. An engine does not look at it.
@@ -66,10 +83,14 @@ struct PlanSearch {
   std::vector<Trial> trials;
 };
 
-struct PlanFile {
+struct MachinePlan {
   PlanFingerprint fingerprint;
-  std::vector<PlanEntry> entries;
+  std::vector<PlanEntry> entries = {};
   std::vector<PlanSearch> unfinished = {};
+};
+
+struct PlanFile {
+  std::vector<MachinePlan> machines;
 };
 
 // Throws Error naming the file, the entry and what is wrong with it.
@@ -81,9 +102,13 @@ void write_plan_file(const std::filesystem::path& path, const PlanFile& file);
 
 // The entry for so many tokens of a problem: of its class the one whose tokens are nearest, as a
 // ratio, and at most twice or half as many. Null: none is.
-const PlanEntry* find_entry(const PlanFile& file, const Problem& problem, std::int64_t tokens);
+const PlanEntry* find_entry(const MachinePlan& plan, const Problem& problem, std::int64_t tokens);
 
-// Empty, or in which way a machine is another than the one of the file.
-std::string why_foreign(const PlanFingerprint& file, const PlanFingerprint& here);
+// What the file has for a machine; null: nothing.
+const MachinePlan* find_machine(const PlanFile& file, const PlanFingerprint& here);
+// The same, made where there is none.
+MachinePlan& machine_in(PlanFile& file, const PlanFingerprint& here);
+// In which way a machine is another than all of the file.
+std::string why_foreign(const PlanFile& file, const PlanFingerprint& here);
 
 }  // namespace thresher

@@ -4,11 +4,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <variant>
 
+#include "gpu/packed_weights.hpp"
 #include "gpu/runtime/graph.hpp"
 #include "gpu/runtime/memory.hpp"
 #include "gpu/sm90/calibrate.hpp"
@@ -17,13 +20,12 @@
 #include "gpu/sm90/operands.hpp"
 #include "gpu/sm90/plan_extents.hpp"
 #include "gpu/sm90/variant.hpp"
-#include "gpu/sm90/weight_tiles.hpp"
 #include "gpu/variants_row.hpp"
 
 namespace thresher::gpu {
 namespace {
 
-// The kernels of both architectures take the same arguments, weights and plans.
+// The kernels of all architectures take the same arguments and plans.
 using namespace sm90;  // NOLINT(google-build-using-namespace)
 
 constexpr std::size_t kPoolStreams = 8;
@@ -39,12 +41,12 @@ struct GpuWeights : backend::Weights {
   Nvfp4Matrix unpack(int matrix) const override {
     std::vector<std::uint8_t> packed(buffer.bytes());
     buffer.copy_out(bytes_of(packed));
-    Nvfp4Matrix unpacked = unpack_weights(tiles, packed, matrix);
+    Nvfp4Matrix unpacked = gpu::unpack(form, packed, matrix);
     unpacked.global_scale = matrix == 0 ? global_scale : global_scale_up;
     return unpacked;
   }
 
-  WeightTiles tiles;
+  PackedForm form;
   DeviceBuffer buffer;
 };
 
@@ -141,8 +143,8 @@ std::vector<Step> steps_of(const GpuPlan& plan, const GroupTable& table, u32* co
   const auto count = [](int value) { return static_cast<unsigned>(value); };
   const auto group_count = static_cast<u32>(plan.problem.groups.size());
   const GemmKnobs& knobs = plan.knobs.knobs;
-  // Only Hopper's kernels say when the next may start.
-  const bool dependent = knobs.launches != Launches::kStreams && knobs.mma == Mma::kWarpgroup;
+  // The kernels for warps do not say when the next may start.
+  const bool dependent = knobs.launches != Launches::kStreams && knobs.mma != Mma::kWarp;
   std::vector<Step> steps;
   auto kernel = plan.kernel_of_launch.begin();
   if (const auto& images = plan.gemm.images) {
@@ -311,18 +313,22 @@ class GemmDevice : public GpuDevice {
 
   std::shared_ptr<backend::Weights> pack(const WeightMatrices& matrices) const override {
     auto weights = std::make_shared<GpuWeights>();
-    weights->tiles = tiles_for(matrices);
-    std::vector<std::uint8_t> packed(weights->tiles.bytes());
-    pack_weights(matrices, packed);
-    weights->buffer = DeviceBuffer(gpu().device, packed.size());
-    weights->buffer.copy_in(bytes_of(packed));
+    weights->form = packed_form(matrices, machine_.limits);
+    const std::size_t bytes = packed_bytes(weights->form);
+    weights->buffer = DeviceBuffer(gpu().device, bytes);
+    // Kept for the next ones: memory that is new costs more than packing.
+    const std::lock_guard turn(packing_turn_);
+    packed_.resize(std::max(packed_.size(), bytes));
+    const std::span<std::uint8_t> packed = std::span(packed_).first(bytes);
+    gpu::pack(weights->form, matrices, packed);
+    weights->buffer.copy_in(std::as_bytes(packed));
     return weights;
   }
 
   std::shared_ptr<backend::Weights> duplicate(const backend::Weights& weights) const override {
     const auto& from = static_cast<const GpuWeights&>(weights);
     auto copy = std::make_shared<GpuWeights>();
-    copy->tiles = from.tiles;
+    copy->form = from.form;
     copy->buffer = DeviceBuffer(gpu().device, from.buffer.bytes());
     copy->buffer.enqueue_copy_from(recorder_, from.buffer);
     recorder_.synchronize();
@@ -331,7 +337,7 @@ class GemmDevice : public GpuDevice {
 
   std::string why_not_weights(const backend::Weights& weights,
                               Activations activations) const override {
-    return why_not_operand(static_cast<const GpuWeights&>(weights).tiles, activations);
+    return why_not_form(static_cast<const GpuWeights&>(weights).form, activations, machine_.limits);
   }
 
   bool runs(std::string_view variant) const override {
@@ -372,6 +378,8 @@ class GemmDevice : public GpuDevice {
  private:
   Machine machine_;
   Stream recorder_;  // for recording graphs
+  mutable std::mutex packing_turn_;
+  mutable std::vector<std::uint8_t> packed_;
   std::shared_ptr<const StreamPool> pool_;
 };
 

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include "gpu/sm100/choose.hpp"
+#include "gpu/sm100/gemm_support.hpp"
+#include "gpu/sm100/model.hpp"
 #include "gpu/sm80/choose.hpp"
 #include "gpu/sm80/gemm_support.hpp"
 #include "gpu/sm80/model.hpp"
@@ -16,9 +19,13 @@ using sm90::Mma;
 using sm90::Variant;
 
 std::string why_not(const Variant& variant, const sm90::PlanRequest& request) {
-  if (variant.knobs.mma == Mma::kWarp) return sm80::why_not(variant.knobs, request);
-  if (is_hopper(request.limits)) return sm90::why_not(variant.knobs, request);
-  return why_not_here(name(variant), request.limits);
+  if (std::string why = why_not_here(name(variant), request.limits); !why.empty()) return why;
+  if (variant.knobs.mma == Mma::kWarpgroup) return sm90::why_not(variant.knobs, request);
+  if (variant.knobs.mma == Mma::kBlockScaled) return sm100::why_not(variant.knobs, request);
+  if (is_blackwell(request.limits) && request.problem.activations == Activations::kNvfp4) {
+    return "weights for NVFP4 activations are packed for this GPU's own MMA: take gpu_sm100";
+  }
+  return sm80::why_not(variant.knobs, request);
 }
 
 std::vector<std::string> names_of(const std::vector<Variant>& variants) {
@@ -27,12 +34,31 @@ std::vector<std::string> names_of(const std::vector<Variant>& variants) {
   return names;
 }
 
-template <Mma kFirst>
-std::vector<Variant> of_both(const std::vector<Variant>& hopper, const std::vector<Variant>& warp) {
-  std::vector<Variant> all = kFirst == Mma::kWarp ? warp : hopper;
-  const std::vector<Variant>& others = kFirst == Mma::kWarp ? hopper : warp;
-  all.insert(all.end(), others.begin(), others.end());
+// All architectures' variants, those of kFirst before the others.
+template <Mma kFirst, typename Of>
+std::vector<Variant> of_all(const Of& of) {
+  std::vector<Variant> all = of(kFirst);
+  for (const Mma mma : {Mma::kWarpgroup, Mma::kWarp, Mma::kBlockScaled}) {
+    if (mma == kFirst) continue;
+    const std::vector<Variant> others = of(mma);
+    all.insert(all.end(), others.begin(), others.end());
+  }
   return all;
+}
+
+std::vector<Variant> named_of(Mma mma) {
+  if (mma == Mma::kBlockScaled) return sm100::named_variants();
+  return mma == Mma::kWarp ? sm80::named_variants() : sm90::named_variants();
+}
+
+std::vector<Variant> choices_of(Mma mma) {
+  if (mma == Mma::kBlockScaled) return sm100::choices();
+  return mma == Mma::kWarp ? sm80::choices() : sm90::choices();
+}
+
+Variant baseline_of(Mma mma) {
+  if (mma == Mma::kBlockScaled) return sm100::baseline();
+  return mma == Mma::kWarp ? sm80::baseline() : sm90::plain_variant();
 }
 
 KnobValues values_of(std::string_view variant) {
@@ -59,66 +85,74 @@ std::string twin_set(const Problem&, std::string_view variant, bool exact, bool 
 }
 
 std::string choose(const Problem& problem, std::int64_t tokens_max, const Machine& machine) {
-  const auto choice = mma_for(machine.limits) == Mma::kWarp ? sm80::choose : sm90::choose;
-  return name(choice(problem, tokens_max, machine.limits));
+  const SmLimits& limits = machine.limits;
+  if (is_hopper(limits)) return name(sm90::choose(problem, tokens_max, limits));
+  const bool own = is_blackwell(limits) && problem.activations == Activations::kNvfp4;
+  return name((own ? sm100::choose : sm80::choose)(problem, tokens_max, limits));
+}
+
+const sm90::TileTimes& times_of(Mma mma) {
+  if (mma == Mma::kBlockScaled) return sm100::tile_times();
+  return mma == Mma::kWarp ? sm80::tile_times() : sm90::hopper_times();
 }
 
 ModelledRun modelled_run(const Problem& problem, std::string_view variant, const Machine& machine) {
   const Variant read = sm90::variant_from_name(variant);
-  const bool warp = read.knobs.mma == Mma::kWarp;
-  return sm90::modelled_run(problem, read, machine,
-                            warp ? sm80::tile_times() : sm90::hopper_times());
+  return sm90::modelled_run(problem, read, machine, times_of(read.knobs.mma));
 }
 
 template <Mma kFirst>
 Backend row_of() {
-  return {
-      .name = {},
-      .variant_prefix = "gpu_",
-      .title = {},
-      .season_suite = "tank_gpu",
-      .pitch_folder = "pitches/gpu",
-      .pilot_seconds = 7,  // starting processes and packing take most of it
-      .named_variants =
-          [] { return names_of(of_both<kFirst>(sm90::named_variants(), sm80::named_variants())); },
-      .missing_for = [](std::string_view) { return std::string(); },
-      .choices = [] { return names_of(of_both<kFirst>(sm90::choices(), sm80::choices())); },
-      .choose = choose,
-      // Cut by how much work all tokens make together, k is summed in other parts.
-      .batch_invariant =
-          [](std::string_view variant) {
-            return turned(variant, {{"schedule", "tiles"}, {"split_k", "1"}});
-          },
-      .baseline =
-          [] { return name(kFirst == Mma::kWarp ? sm80::baseline() : sm90::plain_variant()); },
-      .knobs = [] { return sm90::knob_texts(kFirst); },
-      .knobs_of = values_of,
-      .turned = turned,
-      .twin_set = twin_set,
-      .supports =
-          [](const Problem& problem, std::string_view variant, const Machine& machine) {
-            return supports(sm90::variant_from_name(variant), problem, machine.limits);
-          },
-      .workspace_bytes =
-          [](const Problem& problem, std::string_view variant, const Machine& machine) {
-            return make_plan(sm90::variant_from_name(variant).knobs,
-                             {problem, token_count(problem), machine.limits})
-                .workspace.bytes;
-          },
-      .model = modelled_run};
+  return {.name = {},
+          .variant_prefix = "gpu_",
+          .title = {},
+          .season_suite = "tank_gpu",
+          .pitch_folder = "pitches/gpu",
+          .pilot_seconds = 7,  // starting processes and packing take most of it
+          .named_variants = [] { return names_of(of_all<kFirst>(named_of)); },
+          .missing_for = [](std::string_view) { return std::string(); },
+          .choices = [] { return names_of(of_all<kFirst>(choices_of)); },
+          .choose = choose,
+          // Cut by how much work all tokens make together, k is summed in other parts.
+          .batch_invariant =
+              [](std::string_view variant) {
+                return turned(variant, {{"schedule", "tiles"}, {"split_k", "1"}});
+              },
+          .baseline = [] { return name(baseline_of(kFirst)); },
+          .knobs = [] { return sm90::knob_texts(kFirst); },
+          .knobs_of = values_of,
+          .turned = turned,
+          .twin_set = twin_set,
+          .supports =
+              [](const Problem& problem, std::string_view variant, const Machine& machine) {
+                return supports(sm90::variant_from_name(variant), problem, machine.limits);
+              },
+          .workspace_bytes =
+              [](const Problem& problem, std::string_view variant, const Machine& machine) {
+                return make_plan(sm90::variant_from_name(variant).knobs,
+                                 {problem, token_count(problem), machine.limits})
+                    .workspace.bytes;
+              },
+          .model = modelled_run};
 }
 
 }  // namespace
 
 bool is_hopper(const SmLimits& limits) { return limits.compute_capability / 10 == 9; }
 
-Mma mma_for(const SmLimits& limits) { return is_hopper(limits) ? Mma::kWarpgroup : Mma::kWarp; }
+bool is_blackwell(const SmLimits& limits) { return limits.compute_capability == 100; }
+
+Mma mma_for(const SmLimits& limits) {
+  if (is_blackwell(limits)) return Mma::kBlockScaled;
+  return is_hopper(limits) ? Mma::kWarpgroup : Mma::kWarp;
+}
 
 std::string why_not_here(std::string_view variant, const SmLimits& limits) {
   const Mma mma = sm90::variant_from_name(variant).knobs.mma;
-  if (mma == Mma::kWarp || is_hopper(limits)) return {};
-  return fmt::format("{} is for Hopper GPUs (sm_90), and this one is sm_{}: take {}",
-                     sm90::head_of(mma), limits.compute_capability, sm90::head_of(Mma::kWarp));
+  if (mma == Mma::kWarp || mma == mma_for(limits)) return {};
+  return fmt::format("{} is for {}, and this one is sm_{}: take {}", sm90::head_of(mma),
+                     mma == Mma::kWarpgroup ? "Hopper GPUs (sm_90)" : "Blackwell GPUs (sm_100)",
+                     limits.compute_capability, sm90::head_of(mma_for(limits)));
 }
 
 Support supports(const Variant& variant, const Problem& problem, const SmLimits& limits) {
@@ -139,6 +173,7 @@ sm90::GemmPlan plan_of(const Variant& variant, const Problem& problem, std::int6
 }
 
 Backend variants_row(Mma first) {
+  if (first == Mma::kBlockScaled) return row_of<Mma::kBlockScaled>();
   return first == Mma::kWarp ? row_of<Mma::kWarp>() : row_of<Mma::kWarpgroup>();
 }
 

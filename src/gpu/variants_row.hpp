@@ -12,10 +12,12 @@
 
 namespace thresher::gpu {
 
-// Hopper has kernels of its own; every other GPU since Ampere runs those for warps.
+// Hopper has kernels of its own, and Blackwell (sm_100) where activations are NVFP4; every other
+// GPU since Ampere runs those for warps.
 inline constexpr int kComputeCapabilityMin = 80;
 bool is_hopper(const SmLimits& limits);
-// What the engine's choice multiplies with on such a device.
+bool is_blackwell(const SmLimits& limits);
+// What the engine's choice multiplies NVFP4 with on such a device.
 sm90::Mma mma_for(const SmLimits& limits);
 // Empty, or why a variant is not for such a device at all.
 std::string why_not_here(std::string_view variant, const SmLimits& limits);

@@ -5,14 +5,39 @@
 
 #include <algorithm>
 
+#include "parallel.hpp"
+
 namespace thresher::moe {
 namespace {
 
 using backend::Between;
 using backend::LayerShape;
 
+// What variants() says of products that are steps of the layer.
+constexpr const char* kFewName = "few_rows";
+
 std::int64_t activation_bytes(Activations activations, std::int64_t elements) {
   return activations == Activations::kNvfp4 ? elements / 2 : elements * 2;
+}
+
+std::vector<backend::LayerGroup> groups_of(const PackedLayer& layer) {
+  std::vector<backend::LayerGroup> groups(static_cast<std::size_t>(layer.shape.group_count()));
+  const auto place = [&](const std::vector<Weights>& weights, std::size_t g, float scale,
+                         const void*& address) {
+    if (weights.empty()) return backend::GroupFactors{};
+    address = weights[g].state().data();
+    return backend::factors_of(layer.shape.options.activations,
+                               {.weights = &weights[g], .a_global_scale = scale});
+  };
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    backend::LayerGroup& group = groups[g];
+    const backend::GroupFactors first = place(layer.first, g, layer.input_scales[g], group.first);
+    const backend::GroupFactors up = place(layer.up, g, layer.input_scales[g], group.up);
+    group.factor = first.gate;
+    group.factor_up = layer.up.empty() ? first.up : up.gate;
+    group.factor_down = place(layer.down, g, layer.down_input_scales[g], group.down).gate;
+  }
+  return groups;
 }
 
 backend::LayerMemory lay_out(const PackedLayer& layer, LayerBuffers& memory) {
@@ -22,6 +47,7 @@ backend::LayerMemory lay_out(const PackedLayer& layer, LayerBuffers& memory) {
   const std::int64_t wide = rows * shape.hidden;
   const std::int64_t narrow = rows * shape.intermediate;
   backend::LayerMemory at;
+  at.groups = memory.copy(groups_of(layer));
   at.counts = memory.take<std::uint32_t>(shape.group_count() + 1);
   at.slot_of_row = memory.take<std::uint32_t>(rows);
   at.row_of_slot = memory.take<std::uint32_t>(rows);
@@ -104,13 +130,6 @@ void* LayerBuffers::take_bytes(std::size_t bytes) {
   return buffers_.emplace_back(engine_.allocate(std::max<std::size_t>(bytes, 1))).data();
 }
 
-const float* LayerBuffers::copy(const std::vector<float>& values) {
-  if (values.empty()) return nullptr;
-  float* floats = take<float>(static_cast<std::int64_t>(values.size()));
-  buffers_.back().copy_in(std::as_bytes(std::span(values)));
-  return floats;
-}
-
 std::size_t LayerBuffers::bytes() const {
   std::size_t sum = 0;
   for (const Buffer& buffer : buffers_) sum += buffer.bytes();
@@ -127,6 +146,7 @@ DeviceLayer::DeviceLayer(const Engine& engine, const MoeSource& source, const Mo
 }
 
 std::int64_t DeviceLayer::kernel_launch_count(std::int64_t token_count) const {
+  if (is_few(token_count)) return 3 * steps_->launch_count();
   const std::int64_t steps = shape().between == Between::kNothing ? 2 : 3;
   std::int64_t count = steps * steps_->launch_count();
   const BoundRung& rung = rung_for(token_count);
@@ -139,6 +159,7 @@ std::int64_t DeviceLayer::kernel_launch_count(std::int64_t token_count) const {
 }
 
 std::vector<std::string> DeviceLayer::variants(std::int64_t token_count) const {
+  if (is_few(token_count)) return {kFewName, kFewName};
   std::vector<std::string> names;
   for (const Plan& plan : rung_for(token_count).plans) names.push_back(plan.variant());
   return names;
@@ -163,12 +184,22 @@ void DeviceLayer::forward(const MoeTokens& tokens) const {
 
 void DeviceLayer::bind_all(const Engine& engine) {
   const LayerProblems problems = problems_of(shape());
-  for (const Rung& rung : ladder_of(shape(), engine)) {
-    const std::int64_t rows = rung.tokens_max * shape().slot_count();
+  const std::vector<Rung> ladder = ladder_of(shape(), engine, steps_->few_tokens_max());
+  std::vector<std::optional<Plan>> plans(2 * ladder.size());
+  // On a GPU a plan compiles kernels, each for seconds where they are new.
+  for_each_in_parallel(
+      std::ssize(plans), device_.computes_in_host_memory() ? 1 : 0, [&](std::int64_t i) {
+        const Rung& rung = ladder[static_cast<std::size_t>(i / 2)];
+        const std::int64_t rows = rung.tokens_max * shape().slot_count();
+        plans[static_cast<std::size_t>(i)] = i % 2 == 0
+                                                 ? engine.plan(problems.first, rung.first, rows)
+                                                 : engine.plan(problems.down, rung.down, rows);
+      });
+  for (std::size_t i = 0; i < ladder.size(); ++i) {
     BoundRung& bound = rungs_.emplace_back();
-    bound.tokens_max = rung.tokens_max;
-    bound.plans.push_back(engine.plan(problems.first, rung.first, rows));
-    bound.plans.push_back(engine.plan(problems.down, rung.down, rows));
+    bound.tokens_max = ladder[i].tokens_max;
+    bound.plans.push_back(*std::move(plans[2 * i]));
+    bound.plans.push_back(*std::move(plans[2 * i + 1]));
     for (const Plan& plan : bound.plans) {
       // One product runs at a time: they share the largest workspace.
       if (workspace_ && workspace_->bytes() >= plan.workspace_bytes()) continue;
@@ -212,6 +243,10 @@ const BoundRung& DeviceLayer::rung_for(std::int64_t token_count) const {
 }
 
 void DeviceLayer::queue(const MoeTokens& tokens, void* stream) const {
+  if (is_few(tokens.token_count)) {
+    enqueue_products(tokens, stream);
+    return steps_->combine(tokens, stream);
+  }
   const BoundRung& rung = rung_for(tokens.token_count);
   steps_->gather(tokens, stream);
   for (const Call& call : rung.first) call.enqueue(stream);
@@ -295,8 +330,12 @@ void DeviceLayer::enqueue_gather(const MoeTokens& tokens, void* stream) const {
   steps_->gather(tokens, stream);
 }
 
-void DeviceLayer::enqueue_products(std::int64_t token_count, void* stream) const {
-  const BoundRung& rung = rung_for(token_count);
+void DeviceLayer::enqueue_products(const MoeTokens& tokens, void* stream) const {
+  if (is_few(tokens.token_count)) {
+    steps_->first(tokens, stream);
+    return steps_->down(tokens, stream);
+  }
+  const BoundRung& rung = rung_for(tokens.token_count);
   for (const Call& call : rung.first) call.enqueue(stream);
   rung.down.front().enqueue(stream);
 }

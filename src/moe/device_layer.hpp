@@ -27,7 +27,13 @@ class LayerBuffers {
     return static_cast<Value*>(take_bytes(static_cast<std::size_t>(count) * sizeof(Value)));
   }
   // Null for none.
-  const float* copy(const std::vector<float>& values);
+  template <class Value>
+  const Value* copy(const std::vector<Value>& values) {
+    if (values.empty()) return nullptr;
+    Value* copied = take<Value>(static_cast<std::int64_t>(values.size()));
+    buffers_.back().copy_in(std::as_bytes(std::span(values)));
+    return copied;
+  }
   std::size_t bytes() const;
 
  private:
@@ -59,13 +65,15 @@ class DeviceLayer {
   void enqueue(const MoeTokens& tokens, void* stream) const;
   void forward(const MoeTokens& tokens) const;
 
-  // Parts of a call, for those who time them: the products run on what was gathered last.
+  // Parts of a call, for those who time them: products run on what was gathered last, or take the
+  // tokens where they are few.
   void enqueue_gather(const MoeTokens& tokens, void* stream) const;
-  void enqueue_products(std::int64_t token_count, void* stream) const;
+  void enqueue_products(const MoeTokens& tokens, void* stream) const;
 
  private:
   void bind_all(const Engine& engine);
   void bind(const Engine& engine, const LayerProblems& problems, BoundRung& bound) const;
+  bool is_few(std::int64_t token_count) const { return token_count <= steps_->few_tokens_max(); }
   const BoundRung& rung_for(std::int64_t token_count) const;
   void queue(const MoeTokens& tokens, void* stream) const;
   void check(const MoeTokens& tokens, std::size_t row_alignment) const;

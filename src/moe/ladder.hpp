@@ -28,9 +28,10 @@ struct Rung {
   std::string down;
 };
 
-// From few tokens to the layer's most; neighbours differ in a variant. One rung where a token's
-// bits must not depend on the number of tokens.
-std::vector<Rung> ladder_of(const backend::LayerShape& shape, const Engine& engine);
+// From more tokens than `few` to the layer's most; neighbours differ in a variant. One rung where a
+// token's bits must not depend on the number of tokens.
+std::vector<Rung> ladder_of(const backend::LayerShape& shape, const Engine& engine,
+                            std::int64_t few = 0);
 
 // Tokens as a router that prefers nobody would deal them out.
 Problem with_typical_rows(Problem problem, const backend::LayerShape& shape, std::int64_t tokens);

@@ -48,6 +48,8 @@ void check_options(const MoeSource& source, const MoeOptions& options) {
   check_between("tokens_max", options.tokens_max, 1, (kRowsMax - 1) / slots);
   check_between("first_expert", options.first_expert, 0,
                 std::numeric_limits<std::int32_t>::max() - source.expert_count);
+  check_between("router_experts", options.router_experts, 0,
+                std::numeric_limits<std::int32_t>::max());
   check_enum("activations", options.activations, Activations::kBf16);
   check_enum("x", options.x, Output::kFp32);
   check_enum("out", options.out, Output::kFp32);

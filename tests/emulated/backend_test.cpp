@@ -37,24 +37,6 @@ TEST(EmulatedBackend, VariantsAreNamedTheDefaultFirst) {
   EXPECT_EQ(variants.front(), "gpu_sm90");
 }
 
-TEST(EmulatedBackend, SaysForWhichTypesItHasNoKernel) {
-  const auto problem = [](Activations activations, Output output) {
-    return make_problem({4}, 64, 64, Op::kGemm, activations, output);
-  };
-  constexpr const char* kVariant = "gpu_sm90:stages=2";
-  EXPECT_EQ(why_not(problem(Activations::kNvfp4, Output::kFp16), kVariant), "");
-  EXPECT_EQ(why_not(problem(Activations::kFp16, Output::kFp16), kVariant), "");
-  EXPECT_EQ(why_not(problem(Activations::kNvfp4, Output::kBf16), kVariant),
-            "the emulator has no kernel for bf16 output of this variant; use the default variant");
-  EXPECT_EQ(
-      why_not(problem(Activations::kBf16, Output::kFp16), kVariant),
-      "the emulator has no kernel for bf16 activations of this variant; use the default variant");
-  EXPECT_EQ(why_not(problem(Activations::kBf16, Output::kFp32), kVariant),
-            "the emulator has no kernel for bf16 activations and fp32 output of this variant; use "
-            "the default variant");
-  EXPECT_EQ(why_not(problem(Activations::kBf16, Output::kFp32), "gpu_sm90"), "");
-}
-
 TEST(EmulatedBackend, SaysForWhichVariantsItHasNoKernel) {
   const Problem problem = make_problem({4}, 64, 64, Op::kGemm, Activations::kNvfp4, Output::kFp32);
   EXPECT_EQ(why_not(problem, "gpu_sm90:tokens=40"),
@@ -113,8 +95,22 @@ TEST(EmulatedBackend, HasTwoDevices) {
   EXPECT_EQ(engine.supports(make_problem({4}, 64, 64), "gpu_sm90").why_not,
             "gpu_sm90 is for Hopper GPUs (sm_90), and this one is sm_80: take gpu_sm80");
   EXPECT_EQ(error_message([] { Engine({.device = "emulator:sm70"}); }),
-            "there is no device 'emulator:sm70'; the emulator has emulator:sm90 and "
-            "emulator:sm80");
+            "there is no device 'emulator:sm70'; the emulator has emulator:sm90, emulator:sm80, "
+            "emulator:sm100 and emulator:sm100_in_order");
+}
+
+// On a Blackwell weights have a form for NVFP4 activations and another for wider ones.
+TEST(EmulatedBackend, BlackwellsWeightsAreForTheirActivations) {
+  const Engine engine({.device = "emulator:sm100"});
+  Scene nvfp4(engine, make_problem({2}, 8, 64));
+  Scene fp16(engine, make_problem({2}, 8, 64, Op::kGemm, Activations::kFp16, Output::kFp16));
+  std::swap(nvfp4.groups()[0].weights, fp16.groups()[0].weights);
+  EXPECT_EQ(error_message([&] { nvfp4.run(engine); }),
+            "group 0: weights were packed for fp16 or bf16 activations but the problem has nvfp4: "
+            "say so when you pack them");
+  EXPECT_EQ(error_message([&] { fp16.run(engine); }),
+            "group 0: weights were packed for nvfp4 activations but the problem has fp16: say so "
+            "when you pack them");
 }
 
 TEST(EmulatedBackend, HasNoSpeed) {

@@ -29,7 +29,7 @@ std::string message_of(KernelSet::Gemm kernel) {
       kernels);
   DeviceCall call(problem, scene.operands(), /*tokens_max=*/9);
   try {
-    call.run(plan, kernels, /*seed=*/1);
+    call.run(plan, kernels, CallMemory(plan), {.launches = kKnobs.launches});
   } catch (const Error& error) {
     return error.what();
   }
@@ -68,9 +68,23 @@ TEST(DeviceCall, NothingBeyondTheLastElementOfC) {
 
 TEST(DeviceCall, CountersMustBeZeroAgain) {
   EXPECT_EQ(message_of([](const gpu::sm90::GemmArgs& args) {
-              if (gpu::hw::thread_index() == 0) gpu::hw::store_global(args.counters, 1u);
+              const bool first = args.first_group == 0 && gpu::hw::block_index() == 0;
+              if (first && gpu::hw::thread_index() == 0) gpu::hw::store_global(args.counters, 1u);
             }),
             "the launches leave a counter that is not zero, as the next call needs it to be");
+}
+
+// Groups on streams of their own know nothing of each other, but all of what came before them.
+TEST(DeviceCall, StreamsRunSideBySide) {
+  const std::string message = message_of([](const gpu::sm90::GemmArgs& args) {
+    if (gpu::hw::block_index() != 0 || gpu::hw::thread_index() != 0) return;
+    gpu::hw::load_global(args.images);
+    gpu::hw::atomic_add(args.counters + 1, 1);
+  });
+  expect_part(message, "GEMM launch 2 of 2: ");
+  expect_part(message,
+              "(counters + 4), which thread 0 of block 0 of the launch before wrote: that "
+              "one runs beside it, on another stream");
 }
 
 TEST(DeviceCall, KernelsThatAreNotThere) {
@@ -80,7 +94,7 @@ TEST(DeviceCall, KernelsThatAreNotThere) {
       gpu::sm90::make_plan(kKnobs, {.problem = problem, .token_limit = 4, .limits = kFewSms});
   DeviceCall call(problem, scene.operands(), /*tokens_max=*/4);
   EXPECT_FALSE(KernelSet().has(plan));
-  EXPECT_THROW(call.run(plan, KernelSet(), 1), Error);
+  EXPECT_THROW(call.run(plan, KernelSet(), CallMemory(plan), {}), Error);
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ constexpr std::size_t kCallerCount = 6;
 constexpr int kRepeatCount = 5;
 
 // One for each caller, all different, so that a mix-up cannot go unseen.
-Problem problem_of(std::size_t caller) {
+Problem problem_of_caller(std::size_t caller) {
   const std::int64_t rows = 1 + 7 * static_cast<std::int64_t>(caller);
   const Op op = caller % 2 == 0 ? Op::kGemm : Op::kDual;
   const Activations activations = caller % 3 == 0 ? Activations::kBf16 : Activations::kNvfp4;
@@ -49,13 +49,14 @@ TEST(Concurrency, CallersPackPlanAndRunOnOneEngine) {
   std::vector<std::vector<Bytes>> results(kCallerCount);
   on_callers([&](std::size_t caller) {
     for (int repeat = 0; repeat < kRepeatCount; ++repeat) {
-      Scene scene(engine, problem_of(caller), InputFamily::kNatural, kConcurrencySeed + caller);
+      Scene scene(engine, problem_of_caller(caller), InputFamily::kNatural,
+                  kConcurrencySeed + caller);
       scene.run(engine, variant);
       results[caller].push_back(scene.output_bytes());
     }
   });
   for (std::size_t caller = 0; caller < kCallerCount; ++caller) {
-    const Bytes expected = alone(problem_of(caller), kConcurrencySeed + caller, variant);
+    const Bytes expected = alone(problem_of_caller(caller), kConcurrencySeed + caller, variant);
     for (const Bytes& result : results[caller]) {
       EXPECT_EQ(result, expected) << "caller " << caller << ", seed " << kConcurrencySeed + caller;
     }

@@ -58,7 +58,8 @@ TEST(EngineErrors, DeviceThatThereIsNot) {
     EXPECT_EQ(error_message([&] { why_no_device({.device = device}); }), expected);
   }
   const std::string none =
-      "there is no device 'emulator:0'; the emulator has emulator:sm90 and emulator:sm80";
+      "there is no device 'emulator:0'; the emulator has emulator:sm90, emulator:sm80, "
+      "emulator:sm100 and emulator:sm100_in_order";
   EXPECT_EQ(error_message([] { Engine({.device = "emulator:0"}); }), none);
   EXPECT_EQ(why_no_device({.device = "emulator:0"}), none);
   for (const char* device : {"gpu:x", "gpu:", "gpu:-1", "gpu:1x", "gpu:99999999999"}) {

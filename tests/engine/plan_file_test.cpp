@@ -14,25 +14,33 @@
 namespace thresher {
 namespace {
 
-PlanFile sample() {
-  return {.fingerprint = {.backend = "cpu",
-                          .device = cpu::cpu_model(),
-                          .thread_count = 2,
-                          .version = thresher_version()},
-          .entries = {{.of = {.groups = 2, .n = 64, .k = 128},
-                       .tokens = 8,
-                       .variant = "cpu_portable:stages=8",
-                       .choice = "cpu_portable",
-                       .better = true,
-                       .speedup = 1.25,
-                       .low = 1.2,
-                       .high = 1.3,
-                       .reason = "accepted: \"1.25x\""}},
-          .unfinished = {{.of = {.op = Op::kDual, .groups = 3, .n = 32, .k = 64},
-                          .tokens = 5,
-                          .seconds = 1.5,
-                          .trials = {{"cpu_portable", 0.5}, {"cpu_amx", 0}}}}};
+MachinePlan sample_machine() {
+  return {
+      .fingerprint = {.backend = "cpu",
+                      .device = cpu::cpu_model(),
+                      .thread_count = 2,
+                      .version = thresher_version()},
+      .entries = {{.of = {.groups = 2, .n = 64, .k = 128},
+                   .tokens = 8,
+                   .variant = "cpu_portable:stages=8",
+                   .choice = "cpu_portable",
+                   .better = true,
+                   .speedup = 1.25,
+                   .low = 1.2,
+                   .high = 1.3,
+                   .reason = "accepted: \"1.25x\"",
+                   .story = PlanStory{.space = 900,
+                                      .tried = 60,
+                                      .choice_us = 81.5,
+                                      .trace = {{.seconds = 0.5, .tried = 6, .speedup = 1.1},
+                                                {.seconds = 2, .tried = 60, .speedup = 1.26}}}}},
+      .unfinished = {{.of = {.op = Op::kDual, .groups = 3, .n = 32, .k = 64},
+                      .tokens = 5,
+                      .seconds = 1.5,
+                      .trials = {{"cpu_portable", 0.5}, {"cpu_amx", 0}}}}};
 }
+
+PlanFile sample() { return {{sample_machine()}}; }
 
 Problem problem_of(std::int64_t tokens_each) {
   return {.name = "p", .groups = {2, {.m = tokens_each, .n = 64, .k = 128}}};
@@ -58,8 +66,10 @@ struct Written {
 TEST(PlanFile, ComesBackAsItWasWritten) {
   const Written written(sample());
   const PlanFile read = read_plan_file(written.path);
-  EXPECT_EQ(read.fingerprint, sample().fingerprint);
-  ASSERT_EQ(read.entries.size(), 1U);
+  ASSERT_EQ(read.machines.size(), 1U);
+  EXPECT_EQ(read.machines[0].fingerprint, sample_machine().fingerprint);
+  ASSERT_EQ(read.machines[0].entries.size(), 1U);
+  EXPECT_EQ(read.machines[0].entries[0].story.value().trace.back().tried, 60);
   EXPECT_EQ(to_json(read), to_json(sample()));
 }
 
@@ -73,20 +83,25 @@ TEST(PlanFile, SaysWhatIsWrongWithIt) {
   EXPECT_EQ(fault_of("{"), "it is not JSON");
   EXPECT_EQ(fault_of("[]"), "the file is not an object");
   EXPECT_EQ(fault_of("{}"), "the file has no 'thresher_plan'");
-  EXPECT_EQ(with("\"thresher_plan\": 1", "\"thresher_plan\": 7"),
-            "its format is 7, and this program reads 1");
+  EXPECT_EQ(with("\"thresher_plan\": 2", "\"thresher_plan\": 7"),
+            "its format is 7, and this program reads 2");
   EXPECT_EQ(with("\"tokens\": 8", "\"tokens\": -8"),
-            "entry 0: it: 'tokens' is not a count from 0 to 2^40");
+            "machine 0: entry 0: it: 'tokens' is not a count from 0 to 2^40");
   EXPECT_EQ(with("\"speedup\": 1.25", "\"speedup\": 0"),
-            "entry 0: it: 'speedup' is not a number above 0");
+            "machine 0: entry 0: it: 'speedup' is not a number above 0");
   EXPECT_EQ(with("\"better\": true", "\"better\": 1"),
-            "entry 0: it: 'better' is not true or false");
-  EXPECT_EQ(with("\"n\": 64", "\"m\": 64"), "entry 0: it has no 'n'");
+            "machine 0: entry 0: it: 'better' is not true or false");
+  EXPECT_EQ(with("\"n\": 64", "\"m\": 64"), "machine 0: entry 0: it has no 'n'");
   EXPECT_EQ(with("\"seconds\": 1.5", "\"seconds\": \"long\""),
-            "unfinished search 0: it: 'seconds' is not a number above 0");
+            "machine 0: unfinished search 0: it: 'seconds' is not a number above 0");
   EXPECT_EQ(with("\"cpu_portable\": 0.5", "\"cpu_portable\": -1"),
-            "unfinished search 0: it: the speedup of 'cpu_portable' is not a number from 0 on");
-  EXPECT_NE(with("\"op\": \"gemm\"", "\"op\": \"mul\"").find("entry 0: "), std::string::npos);
+            "machine 0: unfinished search 0: it: the speedup of 'cpu_portable' is not a number "
+            "from 0 on");
+  EXPECT_NE(with("\"op\": \"gemm\"", "\"op\": \"mul\"").find("machine 0: entry 0: "),
+            std::string::npos);
+  EXPECT_EQ(with("\"space\": 900", "\"space\": -1"),
+            "machine 0: entry 0: its story: 'space' is not a count from 0 to 2^40");
+  EXPECT_EQ(with("\"machines\"", "\"folk\""), "the file has no 'machines'");
   EXPECT_THROW(read_plan_file("/no/such/plan.json"), Error);
 }
 
@@ -98,7 +113,7 @@ TEST(PlanFile, IsOfEqualGroupsOnly) {
 }
 
 TEST(FindEntry, TakesTheNearestWithinAFactorOfTwo) {
-  PlanFile file = sample();
+  MachinePlan file = sample_machine();
   file.entries.push_back(file.entries[0]);
   file.entries[1].tokens = 64;
   const auto tokens_of = [&](std::int64_t tokens) {
@@ -135,7 +150,7 @@ TEST(EngineWithAPlan, TakesItsVariantWhereItFits) {
 
 TEST(EngineWithAPlan, KeepsItsChoiceWhereNothingWasBetter) {
   PlanFile file = sample();
-  file.entries[0].better = false;
+  file.machines[0].entries[0].better = false;
   const Written written(file);
   const Engine engine({.thread_count = 2, .plan_file = written.path});
   EXPECT_EQ(engine.plan(problem_of(4)).variant(), Engine().plan(problem_of(4)).variant());
@@ -150,9 +165,26 @@ TEST(EngineWithAPlan, LeavesAForeignOneUnusedAndSaysWhy) {
   EXPECT_NE(engine.plan(problem_of(4)).variant(), "cpu_portable:stages=8");
 }
 
+TEST(EngineWithAPlan, FindsItselfAmongOtherMachines) {
+  PlanFile file = sample();
+  file.machines.insert(file.machines.begin(), sample_machine());
+  file.machines[0].fingerprint.device = "abacus";
+  file.machines[0].entries[0].variant = "beads:wings=2";
+  machine_in(file, {.backend = "gpu", .device = "loom", .version = "0"});
+  const Written written(file);
+  const Engine engine({.thread_count = 2, .plan_file = written.path});
+  EXPECT_EQ(engine.choose(problem_of(4)), "cpu_portable:stages=8");
+  const Engine other({.thread_count = 1, .plan_file = written.path});
+  EXPECT_NE(other.plan_note().find("is not used: it is of device abacus, and this is "),
+            std::string::npos)
+      << other.plan_note();
+  EXPECT_NE(other.plan_note().find("; it is of backend gpu, and this is cpu"), std::string::npos)
+      << other.plan_note();
+}
+
 TEST(EngineWithAPlan, RefusesVariantsThatDoNotExist) {
   PlanFile file = sample();
-  file.entries[0].variant = "cpu_portable:wings=2";
+  file.machines[0].entries[0].variant = "cpu_portable:wings=2";
   const Written written(file);
   EXPECT_THROW(Engine({.thread_count = 2, .plan_file = written.path}), Error);
 }

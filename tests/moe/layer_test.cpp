@@ -2,6 +2,7 @@
 // Layers on every device against the oracle, and what a call promises beside that.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -25,7 +26,8 @@ MoeOptions with(MoeOptions options, Activations activations, Output x, Output ou
 
 // Every activation, arithmetic, type, and what experts may bring.
 std::vector<LayerCase> cases() {
-  const MoeOptions plain{.top_k = 3, .tokens_max = 16};
+  // A GPU has other kernels for few tokens: four of them, with so many experts elsewhere.
+  const MoeOptions plain{.top_k = 3, .tokens_max = 16, .router_experts = 12};
   MoeOptions clamped = plain;
   clamped.activation = MoeActivation::kClampedSilu;
   clamped.alpha = 1.702f;
@@ -87,12 +89,35 @@ TEST_P(LayerTest, IsWithinTheBoundOfTheOracle) {
     const MoeLayer layer(engine(), scene.matrices(), which.options);
     scene.run(layer);
     EXPECT_EQ(scene.why_wrong(), "");
+    scene.tokens().token_count = std::min<std::int64_t>(scene.tokens().token_count, 4);
+    scene.run(layer);
+    EXPECT_EQ(scene.why_wrong(), "") << "few tokens";
+  }
+}
+
+// Few tokens, with more rows of an expert than an MMA takes, k that fills no tile, and experts in
+// several batches of k tiles.
+TEST_P(LayerTest, FewTokensOfAnyShape) {
+  for (const auto& [hidden, intermediate] : {std::pair{2080, 48}, {48, 2064}, {144, 272}}) {
+    const LayerCase which{.name = "few",
+                          .hidden = hidden,
+                          .intermediate = intermediate,
+                          .token_count = 6,
+                          .options = {.top_k = 3, .tokens_max = 6, .router_experts = 18}};
+    LayerScene scene(which, kLayerSeed);
+    const MoeLayer layer(engine(), scene.matrices(), which.options);
+    scene.run(layer);
+    EXPECT_EQ(scene.why_wrong(), "") << hidden << " x " << intermediate;
+    std::fill(scene.ids().begin(), scene.ids().end(), 4);
+    scene.run(layer);
+    EXPECT_EQ(scene.why_wrong(), "") << hidden << " x " << intermediate << ", one expert";
   }
 }
 
 TEST_P(LayerTest, ServesAnyNumberOfTokensUpToItsMost) {
-  const LayerCase which{
-      .name = "any", .token_count = 33, .options = {.top_k = 2, .tokens_max = 33}};
+  const LayerCase which{.name = "any",
+                        .token_count = 33,
+                        .options = {.top_k = 2, .tokens_max = 33, .router_experts = 10}};
   LayerScene scene(which, kLayerSeed);
   const MoeLayer layer(engine(), scene.matrices(), which.options);
   for (const std::int64_t count : {33, 1, 0, 5, 16, 32}) {

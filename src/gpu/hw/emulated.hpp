@@ -11,6 +11,9 @@
 #include <concepts>
 
 #include "gpu/hw/emulated_pairs.hpp"
+#include "gpu/hw/emulated_site.hpp"
+#include "gpu/hw/emulated_types.hpp"
+#include "gpu/hw/sm100/emulated_tensor.hpp"
 #include "gpu/hw/sm80/emulated_mma.hpp"
 #include "gpu/hw/sm90/emulated_mma.hpp"
 #include "gpu/hw/words.hpp"
@@ -26,14 +29,14 @@ inline int warp_index() { return thread_index() / kWarpThreads; }
 inline int lane_index() { return thread_index() % kWarpThreads; }
 
 // Every thread of the block together; a thread that has ended never arrives, which is a fault.
-void sync_block();
+void sync_block(Site site = Site::here());
 // Barriers 1 to 15 (0 is sync_block's). The last of `threads` threads, a multiple of 32, releases
 // those that sync; arrive does not wait. All callers of one round must name the same count.
-void sync_named(int id, int threads);
-void arrive_named(int id, int threads);
+void sync_named(int id, int threads, Site site = Site::here());
+void arrive_named(int id, int threads, Site site = Site::here());
 // The rest are said by a warp together. They order its threads' shared accesses like barriers do
 // only in the case of sync_warp.
-void sync_warp();
+void sync_warp(Site site = Site::here());
 u32 shuffle(u32 value, int lane);
 u32 shuffle_xor(u32 value, int mask);
 u32 ballot(bool yes);  // bit i: whether lane i says yes
@@ -79,27 +82,28 @@ void store_matrix_x4(SharedAddress row, u32 m0, u32 m1, u32 m2, u32 m3);
 void store_matrix_x4_transposed(SharedAddress row, u32 m0, u32 m1, u32 m2, u32 m3);
 
 // Global memory.
-void load_global_bytes(const void* address, void* value, u32 bytes, bool coherent);
+void load_global_bytes(const void* address, void* value, u32 bytes);
+void load_global_coherent_bytes(const void* address, void* value, u32 bytes, const Site& site);
 void store_global_bytes(void* address, const void* value, u32 bytes);
 
-// For what no thread of the grid writes.
+// For what no thread of the launch writes.
 template <MemoryType T>
 T load_global(const T* address) {
   T value;
-  load_global_bytes(address, &value, sizeof(T), /*coherent=*/false);
+  load_global_bytes(address, &value, sizeof(T));
   return value;
 }
 
 // Sees what other blocks wrote; for flags and partial sums.
 template <MemoryType T>
-T load_global_coherent(const T* address) {
+T load_global_coherent(const T* address, Site site = Site::here()) {
   T value;
-  load_global_bytes(address, &value, sizeof(T), /*coherent=*/true);
+  load_global_coherent_bytes(address, &value, sizeof(T), site);
   return value;
 }
 
-// The same for a flag: what was written before it was set is seen after it.
-inline u32 load_global_acquire(const u32* address) { return load_global_coherent(address); }
+// The same for a flag: what was published by it is known from here on.
+u32 load_global_acquire(const u32* address, Site site = Site::here());
 
 template <MemoryType T>
 void store_global(T* address, T value) {
@@ -109,10 +113,11 @@ void store_global(T* address, T value) {
 // Has the line of an address brought to the L2, which the emulator has none of.
 inline void prefetch(const void*) {}
 
-// Returns the value before; relaxed, device-wide. fence_device before it publishes the thread's
-// global stores, after it acquires those of whoever it read from.
-u32 atomic_add(u32* address, u32 value);
-void fence_device();
+// Returns the value before; relaxed, device-wide. What the thread knew at its last fence_device
+// before it, its own stores and those it was told of by barriers, it publishes; what others have
+// published by the same word is known after the next fence_device.
+u32 atomic_add(u32* address, u32 value, Site site = Site::here());
+void fence_device(Site site = Site::here());
 
 // An mbarrier is 8 aligned bytes of shared memory. A phase completes when `arrivals` arrivals and
 // all expected bytes are in; the next one begins by itself. Phases alternate in parity, starting
@@ -120,10 +125,10 @@ void fence_device();
 // parity 1 counts as complete.
 void barrier_init(SharedAddress address, u32 arrivals);
 // By the initialising thread, before the block's first use of the barrier (and before sync_block).
-void barrier_init_fence();
-void barrier_arrive(SharedAddress address);
-void barrier_arrive_expect(SharedAddress address, u32 bytes);
-void barrier_wait(SharedAddress address, u32 parity);
+void barrier_init_fence(Site site = Site::here());
+void barrier_arrive(SharedAddress address, Site site = Site::here());
+void barrier_arrive_expect(SharedAddress address, u32 bytes, Site site = Site::here());
+void barrier_wait(SharedAddress address, u32 parity, Site site = Site::here());
 
 // Bulk copies are asynchronous; their addresses and sizes are multiples of 16 bytes.
 void copy_to_shared(SharedAddress destination, const void* source, u32 bytes,
@@ -136,23 +141,24 @@ inline void copy_once_to_shared(SharedAddress destination, const void* source, u
 void copy_to_global(void* destination, SharedAddress source, u32 bytes);
 // Copies to global memory form groups per thread. wait: all but the last kPending groups have
 // arrived; wait_read: have at least left shared memory, which may then be written again.
-void copy_commit();
-void copy_wait_groups(int pending, bool read_only);
+void copy_commit(Site site = Site::here());
+void copy_wait_groups(int pending, bool read_only, const Site& site);
 template <int kPending>
-void copy_wait_read() {
-  copy_wait_groups(kPending, /*read_only=*/true);
+void copy_wait_read(Site site = Site::here()) {
+  copy_wait_groups(kPending, /*read_only=*/true, site);
 }
 template <int kPending>
-void copy_wait() {
-  copy_wait_groups(kPending, /*read_only=*/false);
+void copy_wait(Site site = Site::here()) {
+  copy_wait_groups(kPending, /*read_only=*/false, site);
 }
 
 // Makes the thread's ordinary shared stores visible to copies and MMAs. Said by the thread that
 // stored, before the barrier behind which the copy or MMA is issued.
-void fence_async();
-// The same for global memory and copies from it; also said by the thread that copies, after it has
-// learnt of the stores. The emulator's copies see every store that is complete.
-inline void fence_async_global() {}
+void fence_async(Site site = Site::here());
+// The same for global memory and copies from it: said by the thread that stored, before what it
+// stored is published, and by the thread that copies, after it has learnt of it. What earlier
+// launches wrote needs neither.
+void fence_async_global(Site site = Site::here());
 
 // Registers move between warpgroups: a warpgroup says these together. Growing waits until the
 // block's pool has enough registers.
@@ -166,8 +172,11 @@ void registers_shrink() {
   registers_change(kRegisters, /*grow=*/false);
 }
 
-// Launches are serial in the emulator, so both do nothing there.
-void wait_for_previous_kernel();
-void start_next_kernel();
+// Dependent launch. A launch may begin when every block of the one before has said
+// start_next_kernel, in one of its threads, or has ended; it sees what that one wrote only after
+// wait_for_previous_kernel, and what a block did before it said start_next_kernel only if that was
+// fenced (fence_device). The emulator runs launches one after the other all the same.
+void wait_for_previous_kernel(Site site = Site::here());
+void start_next_kernel(Site site = Site::here());
 
 }  // namespace thresher::gpu::hw

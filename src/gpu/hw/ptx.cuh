@@ -9,6 +9,7 @@
 #include "gpu/hw/ptx_memory.cuh"
 #include "gpu/hw/ptx_pairs.cuh"
 #include "gpu/hw/ptx_threads.cuh"
+#include "gpu/hw/sm100/ptx_tensor.cuh"
 #include "gpu/hw/sm80/ptx_mma.cuh"
 #include "gpu/hw/sm90/ptx_copy.cuh"
 #include "gpu/hw/sm90/ptx_mma.cuh"

@@ -13,8 +13,9 @@ using SharedAddress = u32;
 inline constexpr int kWarpThreads = 32;
 inline constexpr int kWarpgroupThreads = 128;
 
-// The 16-bit types an MMA multiplies; sums are always float.
-enum class Operand : u8 { kFp16, kBf16 };
+// The 16-bit types an MMA multiplies; sums are always float. Kernels of the emulator can leave it
+// to the launch (emulated_types.hpp).
+enum class Operand : u8 { kFp16, kBf16, kOfLaunch };
 
 // How the 16-byte chunks of an 8-row group are permuted: the row length in bytes.
 enum class Swizzle : u8 { kNone, k32, k64, k128 };

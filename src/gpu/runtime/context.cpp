@@ -11,7 +11,9 @@ Context::Context(const Driver& driver, int device_index)
   check(driver.cuDevicePrimaryCtxRetain(&context_, device_), "cuDevicePrimaryCtxRetain");
 }
 
-Context::~Context() { driver_->cuDevicePrimaryCtxRelease(device_); }
+Context::~Context() {
+  if (!is_of_parent()) driver_->cuDevicePrimaryCtxRelease(device_);
+}
 
 void Context::make_current() const { check(driver_->cuCtxSetCurrent(context_), "cuCtxSetCurrent"); }
 

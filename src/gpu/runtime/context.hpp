@@ -7,6 +7,8 @@
 // for its thread, so all of this may be used from any thread.
 #pragma once
 
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -30,6 +32,9 @@ class Context {
   cuda::DeviceHandle device() const { return device_; }
   cuda::Context handle() const { return context_; }
   void make_current() const;
+  // Whether a fork() lies between. CUDA does not follow it: the driver's calls fail there, and
+  // those that give something back have been seen to crash.
+  bool is_of_parent() const { return getpid() != process_; }
 
   // Throws DriverError, or NoMemory, unless `result` is success, naming this device besides the
   // call. A call with arguments worth telling is described by a function, which runs only then.
@@ -52,12 +57,14 @@ class Context {
  private:
   const Driver* driver_;
   int device_index_;
+  pid_t process_ = getpid();
   cuda::DeviceHandle device_ = 0;
   cuda::Context context_ = nullptr;
 };
 
 // A handle and the driver's function that gives it back, called exactly once. A failure to give
-// back is not reported: a destructor cannot, and the driver reports the cause elsewhere.
+// back is not reported: a destructor cannot, and the driver reports the cause elsewhere. A child of
+// fork() gives nothing back: it is the parent's.
 template <typename Handle, auto kGiveBack>
 class Owned {
  public:
@@ -85,9 +92,11 @@ class Owned {
  private:
   void give_back() noexcept {
     if (handle_ == Handle{}) return;
-    // Not make_current(), which throws.
-    context_->driver().cuCtxSetCurrent(context_->handle());
-    (context_->driver().*kGiveBack)(handle_);
+    if (!context_->is_of_parent()) {
+      // Not make_current(), which throws.
+      context_->driver().cuCtxSetCurrent(context_->handle());
+      (context_->driver().*kGiveBack)(handle_);
+    }
     handle_ = Handle{};
   }
 

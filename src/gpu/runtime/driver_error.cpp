@@ -19,6 +19,9 @@ std::string_view known_advice(cuda::Result result) {
   switch (result) {
     case cuda::kOutOfMemory:
       return "free device memory, or choose a smaller problem";
+    case cuda::kNotInitialized:
+      return "CUDA does not follow a fork(): use the GPU in the process that opened it, or start "
+             "the other without fork (Python: multiprocessing's \"spawn\")";
     case cuda::kStubLibrary:
       return "this libcuda is the toolkit's stub and no driver: take the folder \"stubs\" off the "
              "library path";

@@ -9,45 +9,60 @@
 namespace thresher::gpu::sm80 {
 namespace {
 
-constexpr int kTokenChoices[] = {8, 16, 32, 64, 96};
+// Tiles of a block of four warps, and how many blocks share an SM. Four strips per warp, in 256
+// rows, have a load of tokens serve four MMAs. Where shared memory is little, what stands before
+// cannot be, and fewer stages or blocks stand behind it.
+struct Shape {
+  int tokens;
+  int rows;
+  int stages;
+  int blocks;
+};
 
-// Tiles of 128 rows for blocks that share an SM, of 256 for one that has it alone; a warp has two
-// strips in both, so that every load of tokens serves two MMAs.
-GemmKnobs knobs_for(int tokens, int rows) {
+constexpr Shape kShapes[] = {
+    {8, 128, 6, 4},  {8, 128, 4, 3},  {16, 128, 6, 4}, {16, 128, 4, 3}, {32, 128, 4, 3},
+    {32, 128, 4, 2}, {56, 256, 4, 2}, {56, 256, 4, 1}, {64, 128, 4, 2}, {64, 128, 3, 2},
+};
+
+GemmKnobs knobs_for(const Shape& shape, sm90::Prologue prologue) {
   GemmKnobs knobs = default_knobs();
-  knobs.tokens = tokens;
-  knobs.weight_rows = rows;
-  knobs.consumer_warpgroups = rows / 128;
-  knobs.blocks_per_sm = rows == 128 ? 2 : 1;
-  knobs.stages = tokens <= 32 ? 6 : 3;
-  // Wider tiles would take too much shared memory to be staged.
-  knobs.store = tokens == 64 ? sm90::Store::kVectors : sm90::Store::kDirect;
+  knobs.tokens = shape.tokens;
+  knobs.weight_rows = shape.rows;
+  knobs.blocks_per_sm = shape.blocks;
+  knobs.stages = shape.stages;
+  knobs.prologue = prologue;
   return knobs;
 }
 
-std::vector<GemmKnobs> shapes() {
+std::vector<GemmKnobs> shapes(sm90::Prologue prologue) {
   std::vector<GemmKnobs> all;
-  for (const int tokens : kTokenChoices) {
-    for (const int rows : {128, 256}) all.push_back(knobs_for(tokens, rows));
-  }
+  for (const Shape& shape : kShapes) all.push_back(knobs_for(shape, prologue));
   return all;
+}
+
+// NVFP4 tokens are decoded once, before; others are read as they are.
+sm90::Prologue prologue_for(Activations activations) {
+  return activations == Activations::kNvfp4 ? sm90::Prologue::kKernel : sm90::Prologue::kNone;
 }
 
 }  // namespace
 
 std::vector<Variant> choices() {
   std::vector<Variant> all;
-  for (GemmKnobs knobs : shapes()) {
-    all.push_back({.knobs = knobs});
-    knobs.schedule = sm90::Schedule::kBalanced;
-    all.push_back({.knobs = knobs});
+  for (const sm90::Prologue prologue : {sm90::Prologue::kKernel, sm90::Prologue::kNone}) {
+    for (GemmKnobs knobs : shapes(prologue)) {
+      all.push_back({.knobs = knobs});
+      knobs.schedule = sm90::Schedule::kBalanced;
+      all.push_back({.knobs = knobs});
+    }
   }
   return all;
 }
 
 Variant choose(const Problem& problem, std::int64_t token_limit, const SmLimits& limits) {
   const sm90::ChoiceRule rule{tile_times(), [](const GemmKnobs&) { return true; }, why_not};
-  return {.knobs = sm90::soonest(shapes(), default_knobs(), {problem, token_limit, limits}, rule)};
+  return {.knobs = sm90::soonest(shapes(prologue_for(problem.activations)), default_knobs(),
+                                 {problem, token_limit, limits}, rule)};
 }
 
 std::vector<Variant> named_variants() {
@@ -60,8 +75,9 @@ std::vector<Variant> named_variants() {
   turn([](GemmKnobs& k) { k.tokens = 16, k.stages = 6; });
   turn([](GemmKnobs& k) {
     k.tokens = 96, k.weight_rows = 256, k.consumer_warpgroups = 2, k.stages = 3;
-    k.store = sm90::Store::kVectors;
+    k.prologue = sm90::Prologue::kKernel;
   });
+  turn([](GemmKnobs& k) { k.prologue = sm90::Prologue::kKernel; });
   turn([](GemmKnobs& k) { k.stages = 2; });
   turn([](GemmKnobs& k) { k.schedule = sm90::Schedule::kBalanced; });
   turn([](GemmKnobs& k) { k.split_k = 2; });

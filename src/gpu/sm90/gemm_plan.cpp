@@ -11,12 +11,14 @@ namespace {
 
 constexpr std::size_t kAlignment = 256;
 
-ImageLaunch image_launch(const PlanRequest& request, TokenCut cut) {
+ImageLaunch image_launch(const PlanRequest& request, const GemmKnobs& knobs) {
+  const TokenCut cut = token_cut(knobs);
   constexpr int kWarps = kImageThreads / hw::kWarpThreads;
   const std::int64_t tasks = Extents(request, cut).image_tasks();
   const std::int64_t blocks =
       std::min<std::int64_t>(divide_up(tasks, kWarps), request.limits.sm_count * kImageBlocksPerSm);
   return {.config = {.activations = activation_type(request.problem.activations), .cut = cut},
+          .mma = knobs.mma,
           .block_count = static_cast<int>(std::max<std::int64_t>(blocks, 1)),
           .thread_count = kImageThreads};
 }
@@ -133,12 +135,12 @@ WorkspaceLayout arrange_workspace(const GemmKnobs& knobs, const PlanRequest& req
 }  // namespace
 
 GemmPlan make_plan(const GemmKnobs& knobs, const PlanRequest& request) {
-  THRESHER_ASSERT(knobs.mma == Mma::kWarp || why_not(knobs, request).empty());
+  THRESHER_ASSERT(knobs.mma != Mma::kWarpgroup || why_not(knobs, request).empty());
   GemmPlan plan{.images = {},
                 .launches = gemm_launches(knobs, request),
                 .workspace = {},
                 .token_limit = static_cast<std::uint32_t>(request.token_limit)};
-  if (knobs.prologue == Prologue::kKernel) plan.images = image_launch(request, token_cut(knobs));
+  if (knobs.prologue == Prologue::kKernel) plan.images = image_launch(request, knobs);
   const PartSpace parts = arrange_parts(plan.launches, request);
   plan.workspace = arrange_workspace(knobs, request, parts);
   return plan;

@@ -50,9 +50,13 @@ struct GemmKnobs {
 };
 
 // Where a variant's knobs start from. For warps: the setting of those that have only one there
-// (gpu/sm80/gemm_support.hpp), and tiles that fit the least shared memory among their GPUs.
+// (gpu/sm80/gemm_support.hpp), and tiles that fit the least shared memory among their GPUs; for
+// Blackwell likewise, and stages that fit a dual product.
 constexpr GemmKnobs default_knobs(Mma mma) {
   if (mma == Mma::kWarpgroup) return {};
+  if (mma == Mma::kBlockScaled) {
+    return {.mma = mma, .consumer_warpgroups = 1, .prologue = Prologue::kNone};
+  }
   return {.mma = mma,
           .tokens = 64,
           .consumer_warpgroups = 1,
@@ -70,6 +74,7 @@ struct PlanRequest {
 
 struct ImageLaunch {
   ImageConfig config;
+  Mma mma = Mma::kWarpgroup;  // of the kernel that it is for
   int block_count = 0;
   int thread_count = 0;
 };

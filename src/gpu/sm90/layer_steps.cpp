@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/sm90/layer_steps.hpp"
 
+#include <algorithm>
+#include <optional>
+
 #include "gpu/runtime/kernel_source.hpp"
 #include "gpu/sm90/entry_source.hpp"
 #include "gpu/sm90/layer_plan.hpp"
+#include "parallel.hpp"
 
 namespace thresher::gpu::sm90 {
 namespace {
-
-constexpr int kDependentLaunchMin = 90;  // before that, kernels cannot wait for one another
 
 Kernel compile_step(const Gpu& gpu, const LayerConfig& config) {
   const std::string source = entry_source(config);
@@ -19,18 +21,27 @@ Kernel compile_step(const Gpu& gpu, const LayerConfig& config) {
                    .architecture = gpu.device.properties().architecture()});
   Kernel kernel = Module(gpu.device, compilation.cubin, "layer").kernel(kEntryName);
   // So that blocks of a product start beside its own.
-  kernel.leave_shared_memory();
+  if (!is_few(config.step)) kernel.leave_shared_memory();
   return kernel;
 }
+
+struct StepKernel {
+  explicit StepKernel(const LayerConfig& which) : config(which) {}
+
+  LayerConfig config;
+  std::optional<Kernel> kernel;
+};
 
 class GpuSteps : public backend::LayerSteps {
  public:
   GpuSteps(const Gpu& gpu, const SmLimits& limits, const backend::LayerShape& shape,
            const backend::LayerMemory& memory)
       : context_(gpu.device.context()), limits_(limits), shape_(shape), memory_(memory) {
-    for (const LayerStep step : {LayerStep::kGather, LayerStep::kActivate, LayerStep::kCombine}) {
-      kernels_.push_back(compile_step(gpu, layer_config(shape, step)));
-    }
+    for (const LayerConfig& config : layer_configs(shape)) kernels_.emplace_back(config);
+    for_each_in_parallel(std::ssize(kernels_), 0, [&](std::int64_t i) {
+      auto& [config, kernel] = kernels_[static_cast<std::size_t>(i)];
+      kernel.emplace(compile_step(gpu, config));
+    });
   }
 
   std::size_t row_alignment() const override { return kLayerRowAlignment; }
@@ -46,24 +57,34 @@ class GpuSteps : public backend::LayerSteps {
     launch(LayerStep::kCombine, tokens, stream);
   }
 
+  std::int64_t few_tokens_max() const override { return sm90::few_tokens_max(shape_); }
+  void first(const MoeTokens& tokens, void* stream) const override {
+    launch(LayerStep::kFirst, tokens, stream);
+  }
+  void down(const MoeTokens& tokens, void* stream) const override {
+    launch(LayerStep::kDown, tokens, stream);
+  }
+
  private:
   void launch(LayerStep step, const MoeTokens& tokens, void* handle) const {
     const LayerLaunch launch = layer_launch(shape_, memory_, step, tokens, limits_);
     const Stream stream(context_, static_cast<cuda::Stream>(handle));
-    kernels_[static_cast<std::size_t>(step)].launch(
-        stream,
-        {.grid = {static_cast<unsigned>(launch.block_count)},
-         .block = {static_cast<unsigned>(launch.thread_count)},
-         .shared_bytes = launch.shared_bytes,
-         .dependent = limits_.compute_capability >= kDependentLaunchMin},
-        launch.args);
+    const auto found = std::find_if(kernels_.begin(), kernels_.end(), [&](const StepKernel& one) {
+      return one.config == launch.config;
+    });
+    found->kernel->launch(stream,
+                          {.grid = {static_cast<unsigned>(launch.block_count)},
+                           .block = {static_cast<unsigned>(launch.thread_count)},
+                           .shared_bytes = launch.shared_bytes,
+                           .dependent = limits_.compute_capability >= kDependentLaunchMin},
+                          launch.args);
   }
 
   const std::shared_ptr<Context> context_;
   const SmLimits limits_;
   const backend::LayerShape shape_;
   const backend::LayerMemory memory_;
-  std::vector<Kernel> kernels_;  // by LayerStep
+  std::vector<StepKernel> kernels_;
 };
 
 }  // namespace

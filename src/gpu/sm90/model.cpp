@@ -24,12 +24,12 @@ constexpr double kGraphLaunchUs = 1;  // the device finds the next one by itself
 // Rows of a pass over dual weights are loaded all and decoded by halves. 64 rows, which only such a
 // pass of a single warpgroup has, are charged like 128: no times were fitted for them, and the
 // engine chooses among no passes.
-double hopper_k_tile_ns(const GemmConfig& config, int width, std::int64_t busy_blocks) {
+double hopper_k_tile_ns(const GemmConfig& config, int width, const Company& company) {
   const double compute = multiplied_rows(config) == 256 ? kDecodeNs + kEightColumnsNs / 8 * width
                                                         : std::max(230.0, 165 + 1.5 * width);
   const int tile_count = config.weight_rows / kTileRows;
   const double bytes = image_bytes(width) + tile_count * kTileBytes;
-  return std::max(compute, bytes * static_cast<double>(busy_blocks) / kL2BytesPerNs);
+  return std::max(compute, bytes * static_cast<double>(company.busy_sms) / kL2BytesPerNs);
 }
 
 double elements(const Group& group) { return static_cast<double>(group.m * group.n); }
@@ -143,10 +143,17 @@ Tiling::Tiling(Groups groups, GemmKind kind, const GemmConfig& config, const SmL
   }
 }
 
+// Blocks are dealt out to the SMs in turn, and a balanced schedule has work for all of them.
+Company Tiling::company() const {
+  const std::int64_t most = config_.blocks_per_sm;
+  const bool balanced = config_.schedule == Schedule::kBalanced;
+  const std::int64_t on_sm = balanced ? most : std::min(divide_up(piece_count(), sms_), most);
+  return {.busy_sms = std::min(piece_count(), sms_), .blocks_on_sm = static_cast<int>(on_sm)};
+}
+
 double Tiling::tile_ns(std::int64_t k_tiles, int width) const {
-  const std::int64_t busy_blocks = std::min(piece_count(), sms_);
   const double wait = kind_ == GemmKind::kPlain ? times_.plain_wait : 0;
-  return static_cast<double>(k_tiles) * (times_.k_tile(config_, width, busy_blocks) + wait) +
+  return static_cast<double>(k_tiles) * (times_.k_tile(config_, width, company()) + wait) +
          times_.finish * rows_ / 256;
 }
 

@@ -13,10 +13,16 @@
 
 namespace thresher::gpu::sm90 {
 
+// What computes beside a block.
+struct Company {
+  std::int64_t busy_sms = 1;  // that share the L2
+  int blocks_on_sm = 1;       // with itself
+};
+
 // What tiles of an architecture take of an SM, in nanoseconds.
 struct TileTimes {
-  // A k tile of such a width. `busy_blocks` share the L2.
-  double (*k_tile)(const GemmConfig& config, int width, std::int64_t busy_blocks) = nullptr;
+  // A k tile of such a width.
+  double (*k_tile)(const GemmConfig& config, int width, const Company& company) = nullptr;
   double finish = 0;  // per tile of 256 rows
   double parts = 0;   // per block and part, for the widest tiles of 256 rows
   double parts_least = 0;
@@ -57,6 +63,7 @@ class Tiling {
     std::int64_t k_tiles = 0;
   };
 
+  Company company() const;
   double tile_ns(std::int64_t k_tiles, int width) const;
   std::vector<double> in_turn_ns() const;
   double mean_ns() const;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "gpu/sm100/kernels/tensor_layout.hpp"
 #include "gpu/sm90/kernels/weight_layout.hpp"
 
 namespace thresher::gpu::sm90 {
@@ -35,6 +36,7 @@ GemmConfig config_of(const GemmKnobs& knobs, const Problem& problem, Product pro
 }
 
 std::uint32_t shared_bytes_of(GemmKind kind, const GemmConfig& config) {
+  if (config.mma == Mma::kBlockScaled) return sm100::tensor_shared(config).bytes;
   return kind == GemmKind::kPlain ? plain_shared_bytes(config) : shared_layout(config).bytes;
 }
 

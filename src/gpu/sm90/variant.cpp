@@ -114,7 +114,10 @@ const KnobTable<Variant> kTable{kKnobs};
 
 }  // namespace
 
-std::string_view head_of(Mma mma) { return mma == Mma::kWarp ? "gpu_sm80" : "gpu_sm90"; }
+std::string_view head_of(Mma mma) {
+  if (mma == Mma::kBlockScaled) return "gpu_sm100";
+  return mma == Mma::kWarp ? "gpu_sm80" : "gpu_sm90";
+}
 
 std::string name(const Variant& variant) {
   const Mma mma = variant.knobs.mma;
@@ -122,12 +125,13 @@ std::string name(const Variant& variant) {
 }
 
 Variant variant_from_name(std::string_view text) {
-  for (const Mma mma : {Mma::kWarpgroup, Mma::kWarp}) {
+  for (const Mma mma : {Mma::kWarpgroup, Mma::kWarp, Mma::kBlockScaled}) {
     if (text.substr(0, text.find(':')) != head_of(mma)) continue;
     return kTable.read(text, default_variant(mma));
   }
-  throw Error(fmt::format("unknown variant '{}'; variants of a GPU begin with {} or {}", text,
-                          head_of(Mma::kWarpgroup), head_of(Mma::kWarp)));
+  throw Error(fmt::format("unknown variant '{}'; variants of a GPU begin with {}, {} or {}", text,
+                          head_of(Mma::kWarpgroup), head_of(Mma::kWarp),
+                          head_of(Mma::kBlockScaled)));
 }
 
 std::map<std::string, std::string> knobs_of(const Variant& variant) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A variant of the GPU backend: a complete setting of its knobs, and its name: a head that says
-// what multiplies, "gpu_sm90" or "gpu_sm80", followed by the knobs that differ from the head's
-// defaults, as in "gpu_sm90:tokens=64,store=staged".
+// what multiplies, "gpu_sm90", "gpu_sm80" or "gpu_sm100", followed by the knobs that differ from
+// the head's defaults, as in "gpu_sm90:tokens=64,store=staged".
 #pragma once
 
 #include <map>
@@ -22,7 +22,7 @@ struct Variant {
   bool operator==(const Variant&) const = default;
 };
 
-// "gpu_sm90", "gpu_sm80"
+// "gpu_sm90", "gpu_sm80", "gpu_sm100"
 std::string_view head_of(Mma mma);
 constexpr Variant default_variant(Mma mma) { return {.knobs = default_knobs(mma)}; }
 

@@ -19,24 +19,13 @@ constexpr int kRegisters = 4;
 constexpr std::uint8_t kBothSigns = 0x88;
 constexpr std::uint64_t kAllSigns = 0x8888888888888888u;  // of a block
 
-// The bits of one byte of codes (even k low, odd k high) as register i's share of a packed word.
-using WordBits = std::array<std::array<std::uint32_t, 256>, kRegisters>;
-
-constexpr WordBits make_word_bits(CodeBits at) {
-  WordBits bits{};
-  for (int i = 0; i < kRegisters; ++i) {
-    const auto place = [&](std::uint32_t code) {
-      return (code >> 3) << at.sign[i] | (code & 7) << at.magnitude[i];
-    };
-    for (std::uint32_t byte = 0; byte < 256; ++byte) {
-      bits[i][byte] = place(byte & 15) | place(byte >> 4) << 16;
-    }
-  }
-  return bits;
+// One byte of codes (even k low, odd k high) as register i's share of a packed word.
+template <hw::Operand kOperand, int i>
+std::uint32_t register_bits(std::uint32_t byte) {
+  constexpr CodeBits kAt = code_bits(kOperand);
+  const std::uint32_t both = (byte | byte << 12) & 0x000f000fu;
+  return (both & 0x00080008u) << (kAt.sign[i] - 3) | (both & 0x00070007u) << kAt.magnitude[i];
 }
-
-constexpr WordBits kFp16WordBits = make_word_bits(code_bits(hw::Operand::kFp16));
-constexpr WordBits kBf16WordBits = make_word_bits(code_bits(hw::Operand::kBf16));
 
 std::uint8_t byte_of_word(const CodeBits& at, std::uint32_t word, int i) {
   const auto code = [&](std::uint32_t half) {
@@ -167,16 +156,30 @@ class Source {
   std::array<const Nvfp4View*, 2> matrices_;
 };
 
-void pack_codes(const TileRows& rows, int sub_tile, const WordBits& bits, std::uint8_t* tile) {
-  for (int thread = 0; thread < kThreads; ++thread) {
-    const FragmentPlace place(0, 0, sub_tile, thread);
-    for (int step = 0; step < kStepsPerTile; ++step) {
-      std::uint32_t word = 0;
-      for (int i = 0; i < kRegisters; ++i) {
-        word |= bits[i][rows.codes[place.row(i)][place.k(step, i) / 2]];
-      }
-      std::memcpy(tile + code_offset(sub_tile, thread, step), &word, sizeof word);
+// Rows r and r+8 make the words of four threads, one after the other, a word per step.
+template <hw::Operand kOperand>
+void pack_rows(const std::uint8_t* row, const std::uint8_t* other, std::uint8_t* out) {
+  constexpr int kQuad = 4;
+  std::uint32_t words[kQuad][kStepsPerTile];
+  for (int step = 0; step < kStepsPerTile; ++step) {
+    for (int thread = 0; thread < kQuad; ++thread) {
+      const int at = step * kStepK / 2 + thread;
+      words[thread][step] = register_bits<kOperand, 0>(row[at]) |
+                            register_bits<kOperand, 1>(other[at]) |
+                            register_bits<kOperand, 2>(row[at + kQuad]) |
+                            register_bits<kOperand, 3>(other[at + kQuad]);
     }
+  }
+  std::memcpy(out, words, sizeof words);
+}
+
+template <hw::Operand kOperand>
+void pack_codes(const TileRows& rows, std::uint8_t* tile) {
+  for (int row = 0; row < kTileRows; ++row) {
+    if (row % 16 >= 8) continue;
+    const int thread = row % kSubTileRows / 16 * 32 + row % 8 * 4;
+    pack_rows<kOperand>(rows.codes[row], rows.codes[row + 8],
+                        tile + code_offset(row / kSubTileRows, thread, 0));
   }
 }
 
@@ -208,13 +211,12 @@ void for_each_tile(const WeightTiles& tiles, std::int64_t begin, std::int64_t en
 
 void pack_tiles(const WeightTiles& tiles, std::int64_t begin, std::int64_t end,
                 const Source& source, std::span<std::uint8_t> out) {
-  const WordBits& bits = tiles.operand == hw::Operand::kBf16 ? kBf16WordBits : kFp16WordBits;
+  const auto pack_all_codes = tiles.operand == hw::Operand::kBf16 ? pack_codes<hw::Operand::kBf16>
+                                                                  : pack_codes<hw::Operand::kFp16>;
   for_each_tile(tiles, begin, end, [&](const TilePlace& place) {
     std::uint8_t* tile = out.data() + place.offset;
     const TileRows rows = source.read(place.row_tile, place.k_tile);
-    for (int sub_tile = 0; sub_tile < kSubTilesPerTile; ++sub_tile) {
-      pack_codes(rows, sub_tile, bits, tile);
-    }
+    pack_all_codes(rows, tile);
     std::uint8_t* signs = out.data() + place.sign_offset;
     std::memset(signs, 0, kTileSignBytes);
     for (int row = 0; row < kTileRows; ++row) {
@@ -227,7 +229,7 @@ void pack_tiles(const WeightTiles& tiles, std::int64_t begin, std::int64_t end,
 
 // On as many threads as there are cores, and no more than have work for a while.
 void pack(const WeightTiles& tiles, const Source& source, std::span<std::uint8_t> out) {
-  constexpr std::int64_t kTilesPerThreadMin = 256;
+  constexpr std::int64_t kTilesPerThreadMin = 64;
   THRESHER_ASSERT(out.size() == tiles.bytes());
   const std::int64_t tile_count = tile_count_of(tiles);
   const std::int64_t thread_count = std::clamp<std::int64_t>(

@@ -98,6 +98,10 @@ TEST(DriverErrorText, HasNameTextAndAdvice) {
             "cuX failed: CUDA_ERROR_OUT_OF_MEMORY (out of memory); sell the house");
   EXPECT_EQ(driver_error_text(fake.driver, cuda::kInvalidValue, "cuX"),
             "cuX failed: CUDA_ERROR_INVALID_VALUE");
+  EXPECT_EQ(driver_error_text(fake.driver, cuda::kNotInitialized, "cuX"),
+            "cuX failed: CUDA result 3; CUDA does not follow a fork(): use the GPU in the process "
+            "that opened it, or start the other without fork (Python: multiprocessing's "
+            "\"spawn\")");
 }
 
 TEST(DriverErrorText, TellsALostContext) {

@@ -2,6 +2,8 @@
 // Every type that owns something on the device is move-only and gives it back exactly once,
 // whatever is moved where.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <optional>
 #include <random>
@@ -87,6 +89,24 @@ TEST(Ownership, EverythingIsGivenBackOnce) {
     }
   }
   EXPECT_EQ(fake.handles_out(), 0U);
+}
+
+TEST(Ownership, AChildOfForkGivesNothingBack) {
+  FakeDriver fake;
+  std::optional<Device> device(fake.driver);
+  std::optional<DeviceBuffer> buffer(std::in_place, *device, 32);
+  std::optional<Stream> stream(*device);
+  const std::size_t handles_before = fake.handles_out();
+  const pid_t child = fork();
+  if (child == 0) {
+    stream.reset();
+    buffer.reset();
+    device.reset();
+    _exit(fake.handles_out() == handles_before ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(Ownership, AMovedFromBufferIsEmpty) {

@@ -13,23 +13,42 @@
 namespace thresher::gpu::sm80 {
 namespace {
 
-// On a device with as much shared memory as an A100 has.
-std::set<std::string> sources_of(const Variant& variant, Activations activations) {
+// On a device with as much shared memory as any has: some choices are for those alone.
+std::set<std::string> sources_of(const Variant& variant, Op op, Activations activations) {
+  const Problem problem{
+      .name = "p", .op = op, .activations = activations, .groups = {{.m = 40, .n = 200, .k = 336}}};
+  const PlanRequest request{.problem = problem,
+                            .token_limit = token_count(problem),
+                            .limits = {.compute_capability = 80,
+                                       .sm_count = 132,
+                                       .shared_bytes_per_block = 227 << 10,
+                                       .shared_bytes_per_sm = 228 << 10}};
+  EXPECT_EQ(sm80::why_not(variant.knobs, request), "") << name(variant);
   std::set<std::string> sources;
-  for (const Op op : {Op::kGemm, Op::kDual}) {
-    const Problem problem{.name = "p",
-                          .op = op,
-                          .activations = activations,
-                          .groups = {{.m = 40, .n = 200, .k = 336}}};
-    const PlanRequest request{.problem = problem,
-                              .token_limit = token_count(problem),
-                              .limits = {.compute_capability = 80,
-                                         .sm_count = 108,
-                                         .shared_bytes_per_block = 163 << 10,
-                                         .shared_bytes_per_sm = 164 << 10}};
-    EXPECT_EQ(sm80::why_not(variant.knobs, request), "") << name(variant);
-    for (const sm90::GemmLaunch& launch : make_plan(variant.knobs, request).launches) {
-      sources.insert(entry_source(launch));
+  const sm90::GemmPlan plan = make_plan(variant.knobs, request);
+  if (plan.images) sources.insert(entry_source(*plan.images));
+  for (const sm90::GemmLaunch& launch : plan.launches) sources.insert(entry_source(launch));
+  return sources;
+}
+
+// Choices and named variants: each for one operation and one type of activations, which take turns,
+// or for all of them.
+std::set<std::string> all_sources(bool every) {
+  std::vector<Variant> all = choices();
+  const std::size_t chosen = all.size();
+  for (const Variant& variant : named_variants()) all.push_back(variant);
+  std::set<std::string> sources;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    // bf16 is decoded by other instructions, and its tokens are copied.
+    std::vector<Activations> types{Activations::kNvfp4};
+    if (all[i].knobs.prologue == sm90::Prologue::kNone) types.push_back(Activations::kBf16);
+    if (types.size() == 2 && i < chosen) types.erase(types.begin());  // never chosen for NVFP4
+    const Op ops[] = {Op::kGemm, Op::kDual};
+    for (std::size_t op = 0; op < 2; ++op) {
+      for (std::size_t type = 0; type < types.size(); ++type) {
+        const bool its_turn = op == i % 2 && type == i / 2 % types.size();
+        if (every || its_turn) sources.merge(sources_of(all[i], ops[op], types[type]));
+      }
     }
   }
   return sources;
@@ -43,34 +62,33 @@ void expect_clean(const Compiler& compiler, const std::string& source,
                                                     .architecture = architecture});
   ASSERT_EQ(compilation.kernels.size(), 1u);
   EXPECT_FALSE(compilation.kernels.front().spills()) << architecture << source;
+  // Objects that cannot live in registers lie there, and every use of them is a load.
+  EXPECT_EQ(compilation.kernels.front().stack_bytes, 0) << architecture << source;
   EXPECT_TRUE(compilation.notes.empty()) << source << compilation.notes.front();
 }
 
 // In parts, which CTest runs side by side.
-constexpr int kPartCount = 4;
-class AmpereCompile : public ::testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Parts, AmpereCompile, ::testing::Range(0, kPartCount));
+constexpr int kAmpereParts = 4;
 
-TEST_P(AmpereCompile, NoSpillsAndNoNotes) {
+void expect_part_clean(bool every, int part) {
   NvrtcLookup found = find_nvrtc({.folders = pip_library_folders(THRESHER_VENV_DIR)});
   if (!found.nvrtc) GTEST_SKIP() << found.why_not;
   const Compiler compiler(*found.nvrtc);
   if (!compiler.compiles_for("sm_80")) GTEST_SKIP() << compiler.version() << " has no sm_80";
-  std::set<std::string> sources;
-  std::vector<Variant> all = choices();
-  for (const Variant& variant : named_variants()) all.push_back(variant);
-  for (const Variant& variant : all) {
-    sources.merge(sources_of(variant, Activations::kNvfp4));
-    // bf16 is decoded by other instructions, and its tokens are copied.
-    if (variant.knobs.schedule == sm90::Schedule::kTiles) {
-      sources.merge(sources_of(variant, Activations::kBf16));
-    }
-  }
   int index = 0;
-  for (const std::string& source : sources) {
-    if (index++ % kPartCount == GetParam()) expect_clean(compiler, source, "sm_80");
+  for (const std::string& source : all_sources(every)) {
+    if (index++ % kAmpereParts == part) expect_clean(compiler, source, "sm_80");
   }
 }
+
+class AmpereCompile : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Parts, AmpereCompile, ::testing::Range(0, kAmpereParts));
+TEST_P(AmpereCompile, NoSpillsAndNoNotes) { expect_part_clean(false, GetParam()); }
+
+// For who has changed a kernel: ctest --preset kernels.
+class AmpereCompileAll : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Parts, AmpereCompileAll, ::testing::Range(0, kAmpereParts));
+TEST_P(AmpereCompileAll, NoSpillsAndNoNotes) { expect_part_clean(true, GetParam()); }
 
 TEST(AmpereCompileDefault, ForEveryArchitecture) {
   NvrtcLookup found = find_nvrtc({.folders = pip_library_folders(THRESHER_VENV_DIR)});
@@ -81,8 +99,10 @@ TEST(AmpereCompileDefault, ForEveryArchitecture) {
     if (!compiler.compiles_for(architecture)) {
       GTEST_SKIP() << compiler.version() << " does not compile for " << architecture;
     }
-    for (const std::string& source : sources_of(variant, Activations::kNvfp4)) {
-      expect_clean(compiler, source, architecture);
+    for (const Op op : {Op::kGemm, Op::kDual}) {
+      for (const std::string& source : sources_of(variant, op, Activations::kNvfp4)) {
+        expect_clean(compiler, source, architecture);
+      }
     }
   }
 }
@@ -93,7 +113,8 @@ TEST(AmpereCompileDefault, LayerSteps) {
   if (!found.nvrtc) GTEST_SKIP() << found.why_not;
   const Compiler compiler(*found.nvrtc);
   for (const sm90::LayerStep step :
-       {sm90::LayerStep::kGather, sm90::LayerStep::kActivate, sm90::LayerStep::kCombine}) {
+       {sm90::LayerStep::kGather, sm90::LayerStep::kActivate, sm90::LayerStep::kCombine,
+        sm90::LayerStep::kFirst, sm90::LayerStep::kDown}) {
     expect_clean(compiler, entry_source(sm90::LayerConfig{.step = step}), "sm_80");
   }
 }

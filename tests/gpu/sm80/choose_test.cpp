@@ -42,11 +42,43 @@ TEST(WarpChoose, WhatItChoosesRuns) {
   }
 }
 
-TEST(WarpChoose, EveryChoiceFitsBothKindsOfGpu) {
+constexpr SmLimits kH200{.compute_capability = 80,
+                         .sm_count = 132,
+                         .shared_bytes_per_block = 227 << 10,
+                         .shared_bytes_per_sm = 228 << 10};
+
+TEST(WarpChoose, EveryChoiceFitsWhatItWasMeasuredOn) {
   for (const Variant& variant : choices()) {
-    for (const SmLimits& limits : {kA100, kRtx4090}) {
-      EXPECT_EQ(supports(variant, groups_of(64), limits).why_not, "") << name(variant);
-    }
+    const bool reads = variant.knobs.prologue == sm90::Prologue::kNone;
+    const Problem problem = groups_of(64, reads ? Activations::kBf16 : Activations::kNvfp4);
+    EXPECT_EQ(supports(variant, problem, kH200).why_not, "") << name(variant);
+  }
+}
+
+// The fastest of those that were timed there (results/h200/ampere.jsonl).
+TEST(WarpChoose, WhatWasFastestOnAnH200) {
+  const auto chosen = [](const char* suite, const std::string& problem_name) {
+    const std::vector<Problem> problems = load_suite(suite).problems;
+    const auto found = std::find_if(problems.begin(), problems.end(),
+                                    [&](const Problem& one) { return one.name == problem_name; });
+    return name(choose(*found, token_count(*found), kH200));
+  };
+  EXPECT_EQ(chosen("seeds", "g8_n7168_k2048"),
+            "gpu_sm80:tokens=56,rows=256,schedule=balanced,blocks=2,prologue=kernel");
+  EXPECT_EQ(chosen("dual", "m256_n4096_k7168"), "gpu_sm80:blocks=2,prologue=kernel");
+  EXPECT_EQ(chosen("decode", "g8_m16_n4096_k7168"),
+            "gpu_sm80:tokens=16,stages=6,schedule=balanced,blocks=4,prologue=kernel");
+}
+
+// NVFP4 tokens are decoded before, those of 16 bits read as they are.
+TEST(WarpChoose, APrologueForNvfp4Alone) {
+  for (const std::int64_t m : {1, 64}) {
+    const auto prologue = [m](Activations activations) {
+      const Problem problem = groups_of(m, activations);
+      return choose(problem, token_count(problem), kA100).knobs.prologue;
+    };
+    EXPECT_EQ(prologue(Activations::kNvfp4), sm90::Prologue::kKernel);
+    EXPECT_EQ(prologue(Activations::kBf16), sm90::Prologue::kNone);
   }
 }
 
@@ -58,12 +90,12 @@ TEST(WarpChoose, TilesAreAsWideAsTheGroups) {
   EXPECT_EQ(tokens(1), 8);
   EXPECT_EQ(tokens(16), 16);
   EXPECT_GE(tokens(64), 32);
-  EXPECT_EQ(tokens(1024), 96);
+  EXPECT_GE(tokens(1024), 56);
 }
 
-TEST(WarpChoose, IsTheEnginesOnEveryGpuButHopper) {
+TEST(WarpChoose, IsTheEnginesOnGpusWithoutTheirOwn) {
   const Backend row = variants_row(sm90::Mma::kWarpgroup);
-  for (const int capability : {80, 86, 89, 100, 120}) {
+  for (const int capability : {80, 86, 89, 103, 120}) {
     const Machine machine{.limits = {.compute_capability = capability}};
     EXPECT_TRUE(row.choose(groups_of(4), 32, machine).starts_with("gpu_sm80")) << capability;
   }

@@ -31,7 +31,7 @@ TEST(WarpSupport, SaysWhatItCannotDo) {
       {"gpu_sm80", ""},
       {"gpu_sm80:tokens=96,rows=256,warpgroups=2,stages=3", ""},
       {"gpu_sm80:tokens=128,rows=256,warpgroups=2,stages=3",
-       "a thread would need 128 registers for sums and about 128 more, and has 255: take fewer "
+       "a thread would need 128 registers for sums and about 169 more, and has 255: take fewer "
        "tokens, rows or blocks, or more warpgroups"},
       {"gpu_sm80:kernel=plain", "there is no plain kernel for warps: take kernel = pipelined"},
       {"gpu_sm80:roles=split", "all warps load and multiply here: take roles = same"},
@@ -39,7 +39,12 @@ TEST(WarpSupport, SaysWhatItCannotDo) {
       {"gpu_sm80:steps=4", "warps decode two steps at a time: take steps = 2"},
       {"gpu_sm80:arrive=warp", "a block's barrier frees the stages here: take arrive = thread"},
       {"gpu_sm80:prologue=inside",
-       "the kernel reads activations as they are: take prologue = none"},
+       "blocks do not wait for each other here: take prologue = kernel or none"},
+      // Tokens that come as images leave registers to the sums.
+      {"gpu_sm80:tokens=112,rows=256,warpgroups=2,stages=3,prologue=kernel", ""},
+      {"gpu_sm80:tokens=112,rows=256,warpgroups=2,stages=3",
+       "a thread would need 112 registers for sums and about 161 more, and has 255: take fewer "
+       "tokens, rows or blocks, or more warpgroups"},
       {"gpu_sm80:tokens=136", "tokens = 136 is not between 8 and 128"},
       {"gpu_sm80:stages=17", "stages = 17 is not between 2 and 16"},
       {"gpu_sm80:schedule=balanced,split_k=2",
@@ -76,6 +81,16 @@ TEST(WarpVariants, NamesAreReadBack) {
   // Defaults are the head's.
   EXPECT_EQ(sm90::name(sm90::variant_from_name("gpu_sm80:tokens=64,roles=same")), "gpu_sm80");
   EXPECT_EQ(sm90::name(sm90::variant_from_name("gpu_sm90:tokens=128")), "gpu_sm90");
+}
+
+TEST(WarpPlan, APrologueIsALaunchBefore) {
+  const Problem problem{.name = "p", .groups = {{.m = 40, .n = 200, .k = 336}}};
+  const sm90::Variant variant = sm90::variant_from_name("gpu_sm80:prologue=kernel");
+  const sm90::GemmPlan plan = plan_of(variant, problem, 40, kAmpere);
+  ASSERT_TRUE(plan.images);
+  EXPECT_EQ(plan.images->mma, sm90::Mma::kWarp);
+  EXPECT_EQ(plan.launches.size(), 1u);
+  EXPECT_GT(plan.workspace.bytes, 0u);
 }
 
 TEST(WarpPlan, IsOneLaunchWithoutImages) {

@@ -57,7 +57,7 @@ TEST(Choose, KeepsItsChoices) {
            {"m512_n4096_k7168", "rows=256,stages=6,steps=2,store=vectors,prologue=inside"},
            {"m256_n3072_k4096", "stages=7,store=vectors,prologue=inside"},
            {"m512_n3072_k7168",
-            "rows=256,stages=6,steps=2,store=vectors,schedule=balanced,prologue=inside"},
+            "tokens=104,rows=256,stages=6,steps=2,store=vectors,prologue=inside"},
        }},
       {"decode",
        {
@@ -71,7 +71,7 @@ TEST(Choose, KeepsItsChoices) {
            {"g1_m1000_n2048_k7168", "stages=7,store=vectors,prologue=inside"},
            {"g2_m1024_n4096_k4096", "rows=256,stages=6,steps=2,store=vectors,prologue=inside"},
            {"g4_skewed_n5120_k2560",
-            "rows=256,stages=6,steps=2,store=vectors,schedule=balanced,prologue=inside"},
+            "tokens=104,rows=256,stages=6,steps=2,store=vectors,prologue=inside"},
            {"g8_m24_n6144_k3072", "tokens=32,rows=256,stages=8,schedule=balanced,prologue=inside"},
            {"g16_m64_n2880_k2880",
             "tokens=64,rows=256,stages=8,steps=2,store=vectors,schedule=balanced,prologue=inside"},

@@ -29,17 +29,26 @@ GemmPlan plan_for(const GemmKnobs& knobs, Op op = Op::kGemm) {
   return make_plan(knobs, request);
 }
 
-// All that have a name, and all that the engine chooses from.
-std::set<std::string> all_sources() {
+std::set<std::string> sources_of(const GemmPlan& plan) {
+  std::set<std::string> sources;
+  if (plan.images) sources.insert(entry_source(*plan.images));
+  for (const GemmLaunch& launch : plan.launches) sources.insert(entry_source(launch));
+  return sources;
+}
+
+// All that have a name, and all that the engine chooses from: each for one operation, which takes
+// turns, or for both.
+std::set<std::string> all_sources(bool both) {
   std::vector<Variant> all = choices();
   for (const Variant& variant : named_variants()) all.push_back(variant);
   std::set<std::string> sources;
-  for (const Variant& variant : all) {
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const GemmKnobs& knobs = all[i].knobs;
+    const bool is_dual = can_run(knobs, Op::kDual) && (i % 2 != 0 || !can_run(knobs, Op::kGemm));
     for (const Op op : {Op::kGemm, Op::kDual}) {
-      if (!can_run(variant.knobs, op)) continue;
-      const GemmPlan plan = plan_for(variant.knobs, op);
-      if (plan.images) sources.insert(entry_source(*plan.images));
-      for (const GemmLaunch& launch : plan.launches) sources.insert(entry_source(launch));
+      if (both ? can_run(knobs, op) : is_dual == (op == Op::kDual)) {
+        sources.merge(sources_of(plan_for(knobs, op)));
+      }
     }
   }
   return sources;
@@ -55,13 +64,12 @@ std::set<std::string> layer_sources() {
                                               .type = static_cast<OutputType>(type)}));
     }
   }
+  for (const LayerStep step : {LayerStep::kFirst, LayerStep::kDown}) {
+    sources.insert(entry_source(LayerConfig{.step = step, .strips = 2}));
+    sources.insert(entry_source(LayerConfig{.step = step, .strips = 4}));
+  }
   return sources;
 }
-
-// Minutes of work in parts, which CTest runs side by side.
-constexpr int kPartCount = 6;
-class HopperCompile : public ::testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Parts, HopperCompile, ::testing::Range(0, kPartCount));
 
 // Spills, and notes such as serialised MMAs, would make a kernel slow without making it wrong.
 void expect_clean(const Compiler& compiler, const std::string& source) {
@@ -74,16 +82,28 @@ void expect_clean(const Compiler& compiler, const std::string& source) {
   EXPECT_TRUE(compilation.notes.empty()) << source << compilation.notes.front();
 }
 
-TEST_P(HopperCompile, NoSpillsAndNoNotes) {
+// Minutes of work in parts, which CTest runs side by side.
+constexpr int kHopperParts = 4;
+
+void expect_part_clean(bool both, int part) {
   NvrtcLookup found = find_nvrtc({.folders = pip_library_folders(THRESHER_VENV_DIR)});
   if (!found.nvrtc) GTEST_SKIP() << found.why_not;
   const Compiler compiler(*found.nvrtc);
   if (!compiler.compiles_for("sm_90a")) GTEST_SKIP() << compiler.version() << " is too old";
   int index = 0;
-  for (const std::string& source : all_sources()) {
-    if (index++ % kPartCount == GetParam()) expect_clean(compiler, source);
+  for (const std::string& source : all_sources(both)) {
+    if (index++ % kHopperParts == part) expect_clean(compiler, source);
   }
 }
+
+class HopperCompile : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Parts, HopperCompile, ::testing::Range(0, kHopperParts));
+TEST_P(HopperCompile, NoSpillsAndNoNotes) { expect_part_clean(false, GetParam()); }
+
+// For who has changed a kernel: ctest --preset kernels.
+class HopperCompileAll : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Parts, HopperCompileAll, ::testing::Range(0, kHopperParts));
+TEST_P(HopperCompileAll, NoSpillsAndNoNotes) { expect_part_clean(true, GetParam()); }
 
 TEST(HopperCompileLayer, NoSpillsAndNoNotes) {
   NvrtcLookup found = find_nvrtc({.folders = pip_library_folders(THRESHER_VENV_DIR)});

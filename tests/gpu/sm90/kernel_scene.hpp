@@ -39,8 +39,10 @@ class KernelScene : public Scene {
                               .limits = emulated::kFewSms};
     if (const std::string reason = why_not_(knobs, request); !reason.empty()) throw Error(reason);
     poison();
+    const GemmPlan plan = make_plan(knobs, request);
     emulated::DeviceCall(problem(), operands(), request.token_limit)
-        .run(make_plan(knobs, request), kernels, emulator_seed);
+        .run(plan, kernels, emulated::CallMemory(plan),
+             {.seed = emulator_seed, .launches = knobs.launches});
   }
 
  protected:

@@ -3,6 +3,7 @@
 // MMAs by warp, which are done when they return.
 #pragma once
 
+#include "gpu/hw/emulated_site.hpp"
 #include "gpu/hw/words.hpp"
 
 namespace thresher::gpu::hw {
@@ -16,11 +17,11 @@ void copy_piece(SharedAddress destination, const void* source, bool exists = tru
 inline void copy_piece_once(SharedAddress destination, const void* source) {
   copy_piece(destination, source);
 }
-void pieces_commit();
-void pieces_wait_groups(int pending);
+void pieces_commit(Site site = Site::here());
+void pieces_wait_groups(int pending, const Site& site);
 template <int kPending>
-void pieces_wait() {
-  pieces_wait_groups(kPending);
+void pieces_wait(Site site = Site::here()) {
+  pieces_wait_groups(kPending, site);
 }
 
 // A warp together loads four 8 x 8 matrices of 16-bit values, as store_matrix_x4 stores them: lane

@@ -13,14 +13,6 @@ THRESHER_DEVICE void copy_piece(SharedAddress destination, const void* source, b
                : "memory");
 }
 
-THRESHER_DEVICE void copy_piece_once(SharedAddress destination, const void* source) {
-  u64 policy;
-  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-  asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(destination),
-               "l"(source), "l"(policy)
-               : "memory");
-}
-
 THRESHER_DEVICE void pieces_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
 template <int kPending>

@@ -7,19 +7,20 @@
 // (r+8, k), (r, k+8), (r+8, k+8), where k = 2*(t%4).
 #pragma once
 
+#include "gpu/hw/emulated_site.hpp"
 #include "gpu/hw/words.hpp"
 
 namespace thresher::gpu::hw {
 
 // Before the first MMA, and between writing registers (sums or A) and an MMA that uses them.
-void mma_fence();
-void mma_commit();
-void mma_wait_groups(int pending);
+void mma_fence(Site site = Site::here());
+void mma_commit(Site site = Site::here());
+void mma_wait_groups(int pending, const Site& site);
 // All but the last kPending groups are complete: only then may their sums be read and their A
 // registers be written, and the shared memory they read be reused.
 template <int kPending>
-void mma_wait() {
-  mma_wait_groups(kPending);
+void mma_wait(Site site = Site::here()) {
+  mma_wait_groups(kPending, site);
 }
 
 // hide() for the sums of MMAs, which run beside the program without the compiler knowing it: no use

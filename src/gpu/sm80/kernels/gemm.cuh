@@ -32,8 +32,8 @@ class WarpGemm {
       : args_(args),
         shared_(shared),
         queue_(args, book, shared),
-        loader_(queue_, shared),
-        tokens_(queue_, shared),
+        loader_(shared),
+        tokens_(shared),
         multiply_(shared) {}
 
   THRESHER_DEVICE void run() {
@@ -56,10 +56,10 @@ class WarpGemm {
     if (hw::warp_index() == 0) queue_.push(0);
     hw::sync_block();
     for (int stage = 0; stage < kAhead; ++stage) {
-      loader_.load_next();
+      loader_.load_next(queue_);
       hw::sync_block();
     }
-    tokens_.load();
+    tokens_.load(queue_);
     tokens_.store();
   }
 
@@ -81,8 +81,8 @@ class WarpGemm {
     for (u32 left = k_tile_count; left > 0; --left) {
       hw::pieces_wait<kAhead - 1>();
       hw::sync_block();
-      loader_.load_next();
-      tokens_.load();
+      loader_.load_next(queue_);
+      tokens_.load(queue_);
       multiply_.template add<kWidth>(sums);
       tokens_.store();
     }
@@ -112,7 +112,8 @@ class WarpGemm {
 template <GemmConfig kConfig>
 THRESHER_DEVICE void gemm_kernel(const GemmArgs& args) {
   static_assert(kConfig.mma == sm90::Mma::kWarp && !kConfig.specialised);
-  static_assert(kConfig.prologue == sm90::Prologue::kNone && kConfig.store != sm90::Store::kStaged);
+  static_assert(kConfig.prologue != sm90::Prologue::kInside);
+  static_assert(kConfig.store != sm90::Store::kStaged);
   const hw::SharedAddress shared = hw::shared_base();
   const sm90::GroupBook book{shared + shared_layout(kConfig).book};
   if (hw::warp_index() == 0) sm90::write_book<kConfig>(book, args);

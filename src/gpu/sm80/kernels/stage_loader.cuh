@@ -63,6 +63,34 @@ class WideTokens {
   u32 token_count_ = 0;  // from the tile's first on
 };
 
+// A thread's share of the images that a prologue has made (sm90/kernels/activation_images.cuh):
+// those of a tile follow each other along k, and are copied as they are.
+template <GemmConfig kConfig>
+class ImageTokens {
+ public:
+  THRESHER_DEVICE void begin(const QueuedTile<kConfig>& queued) {
+    piece_count_ = queued.tile.width * kChunksPerRow;
+    const u64 first = u64{queued.tile.first_k_tile} * piece_count_;
+    source_ = queued.activations + (first + static_cast<u32>(hw::thread_index())) * 16;
+  }
+
+  THRESHER_DEVICE void copy(hw::SharedAddress image) {
+    constexpr u32 kThreads = static_cast<u32>(consumer_threads(kConfig));
+    constexpr u32 kPieces = divide_up(static_cast<u32>(kConfig.tokens) * kChunksPerRow, kThreads);
+    const u32 thread = static_cast<u32>(hw::thread_index());
+    THRESHER_UNROLL
+    for (u32 i = 0; i < kPieces; ++i) {
+      if (thread + i * kThreads >= piece_count_) continue;
+      hw::copy_piece(image + (thread + i * kThreads) * 16, source_ + i * kThreads * 16);
+    }
+    source_ += u64{piece_count_} * 16;
+  }
+
+ private:
+  const u8* source_ = nullptr;
+  u32 piece_count_ = 0;  // of an image
+};
+
 struct NoTokens {
   template <typename Queued>
   THRESHER_DEVICE void begin(const Queued&) {}
@@ -74,19 +102,23 @@ struct CopiedTokensOf {
   using Type = WideTokens<kConfig>;
 };
 template <GemmConfig kConfig>
-requires(kConfig.activations == sm90::ActivationType::kNvfp4) struct CopiedTokensOf<kConfig> {
+requires(decodes_tokens(kConfig)) struct CopiedTokensOf<kConfig> {
   using Type = NoTokens;  // nvfp4_tokens.cuh has them
+};
+template <GemmConfig kConfig>
+requires(kConfig.prologue == sm90::Prologue::kKernel) struct CopiedTokensOf<kConfig> {
+  using Type = ImageTokens<kConfig>;
 };
 
 template <GemmConfig kConfig>
 class StageLoader {
  public:
-  THRESHER_DEVICE StageLoader(TileQueue<kConfig>& queue, hw::SharedAddress shared)
-      : queue_(queue), shared_(shared) {}
+  THRESHER_DEVICE explicit StageLoader(hw::SharedAddress shared) : shared_(shared) {}
 
-  // By all threads: one k tile, or nothing if there is none left.
-  THRESHER_DEVICE void load_next() {
-    if (k_tiles_left_ == 0 && !done_) begin_tile();
+  // By all threads: one k tile, or nothing if there is none left. The queue is handed over with
+  // every call: an object that points to its neighbour would have to lie in memory.
+  THRESHER_DEVICE void load_next(TileQueue<kConfig>& queue) {
+    if (k_tiles_left_ == 0 && !done_) begin_tile(queue);
     if (!done_) load_stage();
     hw::pieces_commit();
   }
@@ -96,12 +128,12 @@ class StageLoader {
   static constexpr u32 kWeightTiles = kConfig.weight_rows / sm90::kTileRows;
   static constexpr u32 kThreads = static_cast<u32>(consumer_threads(kConfig));
 
-  THRESHER_DEVICE void begin_tile() {
-    const QueuedTile<kConfig> queued = queue_.read(tile_number_);
+  THRESHER_DEVICE void begin_tile(TileQueue<kConfig>& queue) {
+    const QueuedTile<kConfig> queued = queue.read(tile_number_);
     done_ = !queued.exists();
     if (done_) return;
     ++tile_number_;
-    if (hw::warp_index() == 0) queue_.push(tile_number_);
+    if (hw::warp_index() == 0) queue.push(tile_number_);
     k_tiles_left_ = queued.tile.k_tile_count;
     tokens_.begin(queued);
     begin_weights(queued);
@@ -132,7 +164,7 @@ class StageLoader {
       THRESHER_UNROLL
       for (u32 first = 0; first < kPieces; first += kThreads) {
         if (first + kThreads > kPieces && first + thread >= kPieces) continue;
-        hw::copy_piece_once(to + i * sm90::kTileBytes + first * 16, weights_[i] + first * 16);
+        hw::copy_piece(to + i * sm90::kTileBytes + first * 16, weights_[i] + first * 16);
       }
       weights_[i] += sm90::kTileBytes;
     }
@@ -141,7 +173,6 @@ class StageLoader {
     stage_ = stage_ + 1 == kConfig.stages ? 0 : stage_ + 1;
   }
 
-  TileQueue<kConfig>& queue_;
   const hw::SharedAddress shared_;
   u32 tile_number_ = 0;
   u32 stage_ = 0;

@@ -3,7 +3,8 @@
 //
 // Loads run ahead of the MMAs, across tiles, and every thread takes part in both: if each of them
 // walked over the groups by itself, twice, walking would take registers that the sums need. So one
-// warp walks (tile_walk.cuh), one tile ahead of the loads, and writes what it finds into a ring.
+// warp walks (tile_walk.cuh), one tile ahead of the loads, and writes what it finds into a ring. Of
+// the walk it keeps where it was, and nothing else: all warps would have to hold it in registers.
 // Whoever reads an entry does so behind the barrier that every k tile begins with; an entry is
 // written again only after a barrier that all its readers have come to (queue_entries says why that
 // many are enough).
@@ -25,7 +26,7 @@ struct QueuedTile {
   sm90::Tile tile;  // no k tiles: there is no such tile, nor any after it
   sm90::GroupWalkOf<kConfig> group;
   const u8* weights = nullptr;
-  const u8* activations = nullptr;  // the group's first row
+  const u8* activations = nullptr;  // the group's first row, or the tile's first image
   const u8* scales = nullptr;
 
   THRESHER_DEVICE explicit QueuedTile(const sm90::GroupTable& table) : group(table) {}
@@ -38,12 +39,15 @@ class TileQueue {
   // By all threads, once the book is written.
   THRESHER_DEVICE TileQueue(const GemmArgs& args, const sm90::GroupBook& book,
                             hw::SharedAddress shared)
-      : args_(args), walk_(args, book), at_(shared + shared_layout(kConfig).queue) {}
+      : args_(args), book_(book), at_(shared + shared_layout(kConfig).queue) {}
 
   // By warp 0 together: finds the next tile and writes it down under its number.
   THRESHER_DEVICE void push(u32 number) {
-    const bool exists = walk_.next();
-    if (hw::lane_index() == 0) write(entry(number), exists);
+    Walk walk(args_, book_);
+    if (number > 0) walk.go_on_from(position_);
+    const bool exists = walk.next();
+    position_ = walk.position();
+    if (hw::lane_index() == 0) write(entry(number), walk, exists);
     hw::sync_warp();
   }
 
@@ -82,6 +86,7 @@ class TileQueue {
   }
 
  private:
+  using Walk = sm90::WalkOf<kConfig, sm90::Walker::kWarp>;
   static constexpr u32 kEntries = queue_entries(kConfig);
 
   THRESHER_DEVICE hw::SharedAddress entry(u32 number) const {
@@ -94,21 +99,21 @@ class TileQueue {
   static THRESHER_DEVICE u32 low(u64 value) { return static_cast<u32>(value); }
   static THRESHER_DEVICE u32 high(u64 value) { return static_cast<u32>(value >> 32); }
 
-  THRESHER_DEVICE void write(hw::SharedAddress at, bool exists) const {
-    const sm90::Tile& tile = walk_.tile();
-    const auto& group = walk_.group();
+  THRESHER_DEVICE void write(hw::SharedAddress at, const Walk& walk, bool exists) const {
+    const sm90::Tile& tile = walk.tile();
+    const auto& group = walk.group();
     const u32 k_tiles = exists ? tile.k_tile_count : 0;
     hw::store_shared(at + 16, U32x4{k_tiles, tile.part, tile.part_count, tile.counter});
     if (!exists) return;
     hw::store_shared(at, U32x4{tile.first_token, tile.width, tile.row_tile, tile.first_k_tile});
     hw::store_shared(at + 32, U32x4{tile.first_slot, tile.slots, tile.slot_step, group.index});
     hw::store_shared(at + 48, U32x4{group.first_token, group.token_count, group.n, group.k});
-    write_addresses(at);
+    write_addresses(at, tile, group);
   }
 
   // Of rows that follow each other, this group's begin behind those of the groups before it.
-  THRESHER_DEVICE void write_addresses(hw::SharedAddress at) const {
-    const auto& group = walk_.group();
+  THRESHER_DEVICE void write_addresses(hw::SharedAddress at, const sm90::Tile& tile,
+                                       const sm90::GroupWalkOf<kConfig>& group) const {
     const GroupEntry& own = group.entry();
     const sm90::RowsTable& rows = args_.table.rows;
     const bool follow = args_.table.rows_follow();
@@ -116,7 +121,9 @@ class TileQueue {
     u64 activations = follow ? rows.activations : hw::load_global(&own.activations);
     u64 scales = follow ? rows.activation_scales : hw::load_global(&own.activation_scales);
     const u64 values_before = group.row_offset() * group.k;
-    if constexpr (kConfig.activations == sm90::ActivationType::kNvfp4) {
+    if constexpr (kConfig.prologue == sm90::Prologue::kKernel) {
+      activations = reinterpret_cast<u64>(args_.images) + group.tile_image_byte(tile.first_token);
+    } else if constexpr (kConfig.activations == sm90::ActivationType::kNvfp4) {
       activations += values_before / 2;
       scales += values_before / sm90::kStepK;
     } else {
@@ -128,8 +135,9 @@ class TileQueue {
   }
 
   const GemmArgs& args_;
-  sm90::WalkOf<kConfig, sm90::Walker::kWarp> walk_;
+  const sm90::GroupBook book_;
   const hw::SharedAddress at_;
+  u32 position_ = 0;  // of the walk
 };
 
 }  // namespace thresher::gpu::sm80

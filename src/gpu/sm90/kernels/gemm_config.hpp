@@ -9,18 +9,22 @@
 #include "gpu/sm90/kernels/tile_time.hpp"
 #include "gpu/sm90/kernels/token_tiles.hpp"
 #include "gpu/sm90/kernels/weight_layout.hpp"
+#ifndef __CUDACC_RTC__
+#include "gpu/hw/emulated_types.hpp"
+#endif
 
 namespace thresher::gpu::sm90 {
 
-enum class OutputType : u8 { kFp16, kBf16, kFp32 };
+// k16Bits is the emulator's: fp16 or bf16, as the launch says.
+enum class OutputType : u8 { kFp16, kBf16, kFp32, k16Bits };
 
 // What a launch makes of its weights. Dual weights can be multiplied in one launch (kDual) or two:
 // kGatePass leaves the gate product as floats in the workspace, kUpPass multiplies into it.
 enum class Product : u8 { kGemm, kDual, kGatePass, kUpPass };
 
-// What multiplies: warpgroups, asynchronously (Hopper), or warps, as every GPU since Ampere can
-// (gpu/sm80/).
-enum class Mma : u8 { kWarpgroup, kWarp };
+// What multiplies: warpgroups, asynchronously (Hopper), warps, as every GPU since Ampere can
+// (gpu/sm80/), or a tensor core that takes NVFP4 as it is (Blackwell, gpu/sm100/).
+enum class Mma : u8 { kWarpgroup, kWarp, kBlockScaled };
 
 // How results reach C: element by element from registers, or transposed in shared memory and then
 // row by row. Where the alignment of C allows it, rows go as bulk copies (kStaged) or as 16 bytes
@@ -81,7 +85,9 @@ THRESHER_DEVICE constexpr int rows_per_column(Product product) {
   return product == Product::kGemm ? 1 : 2;
 }
 
+// Block-scaled tiles have `weight_rows` of gate and as many of up.
 THRESHER_DEVICE constexpr int columns_per_tile(const GemmConfig& config) {
+  if (config.mma == Mma::kBlockScaled) return config.weight_rows;
   return config.weight_rows / rows_per_column(config.product);
 }
 
@@ -104,9 +110,11 @@ THRESHER_DEVICE constexpr int consumer_threads(const GemmConfig& config) {
   return config.consumer_warpgroups * hw::kWarpgroupThreads;
 }
 
-// The producer takes a warpgroup, because registers are handed over by warpgroup.
+// The producer takes a warpgroup, because registers are handed over by warpgroup. Block-scaled
+// tokens are brought into place by another.
 THRESHER_DEVICE constexpr int thread_count(const GemmConfig& config) {
-  return consumer_threads(config) + (config.specialised ? hw::kWarpgroupThreads : 0);
+  const int producers = config.mma == Mma::kBlockScaled ? 2 : 1;
+  return consumer_threads(config) + (config.specialised ? producers * hw::kWarpgroupThreads : 0);
 }
 
 // Barriers of the block by number: one for each consumer warpgroup, from 1 on, then these.
@@ -147,10 +155,26 @@ THRESHER_DEVICE constexpr int consumer_registers(const GemmConfig& config) {
   return (each < limit ? each : limit) / kRegisterGranule * kRegisterGranule;
 }
 
+THRESHER_DEVICE constexpr bool is_bf16(OutputType output) {
+#ifndef __CUDACC_RTC__
+  if (output == OutputType::k16Bits) return hw::launch_types().stored == hw::Operand::kBf16;
+#endif
+  return output == OutputType::kBf16;
+}
+
 // What images must be multiplied by to be the true values: 2^7 if they are decoded NVFP4
 // (nvfp4_chunk.cuh).
 THRESHER_DEVICE constexpr float activation_unit(ActivationType activations) {
+#ifndef __CUDACC_RTC__
+  if (activations == ActivationType::kAny) return hw::launch_types().nvfp4 ? 128.0f : 1.0f;
+#endif
   return activations == ActivationType::kNvfp4 ? 128.0f : 1.0f;
+}
+
+// What sums must be multiplied by to be those of the true values.
+THRESHER_DEVICE constexpr float sum_unit(const GemmConfig& config) {
+  if (config.mma == Mma::kBlockScaled) return 1.0f;
+  return kWeightUnit * activation_unit(config.activations);
 }
 
 THRESHER_DEVICE constexpr TokenCut token_cut(const GemmConfig& config) {
@@ -169,10 +193,15 @@ inline constexpr u32 kBookEntries = 64;
 inline constexpr u32 kBookEntryBytes = 16;
 inline constexpr u32 kBookBytes = (kBookEntries + 1) * kBookEntryBytes;
 
-// Images in shared memory. Warps decode NVFP4 into one while they multiply the other.
+// Whether a kernel for warps decodes NVFP4 tokens itself.
+THRESHER_DEVICE constexpr bool decodes_tokens(const GemmConfig& config) {
+  return config.mma == Mma::kWarp && config.prologue == Prologue::kNone &&
+         config.activations == ActivationType::kNvfp4;
+}
+
+// Images in shared memory. Tokens are decoded into one while the other is multiplied.
 THRESHER_DEVICE constexpr int image_stages(const GemmConfig& config) {
-  const bool decodes = config.mma == Mma::kWarp && config.activations == ActivationType::kNvfp4;
-  return decodes ? 2 : config.stages;
+  return decodes_tokens(config) ? 2 : config.stages;
 }
 
 // The queue of tiles (gpu/sm80/kernels/tile_queue.cuh): loads are ahead by as many tiles as there

@@ -64,9 +64,9 @@ struct TileOutput {
     token_count = group.token_count - first_token;
     column_count = group.n - column;
     const bool up_only = kConfig.product == Product::kUpPass;
-    constexpr float kUnit = kWeightUnit * activation_unit(kConfig.activations);
-    factor = up_only ? Factor{} : load_factor(entry.factor, kUnit);
-    factor_up = kConfig.product == Product::kDual || up_only ? load_factor(entry.factor_up, kUnit)
+    const float unit = sum_unit(kConfig);
+    factor = up_only ? Factor{} : load_factor(entry.factor, unit);
+    factor_up = kConfig.product == Product::kDual || up_only ? load_factor(entry.factor_up, unit)
                                                              : Factor{};
 
     // Hidden by a shuffle: as a constant of the launch the compiler would multiply it by every
@@ -137,8 +137,7 @@ using StoredElement = typename StoredElementOf<kOutput>::Type;
 template <OutputType kOutput>
 THRESHER_DEVICE u32 pack_pair(float low, float high) {
   static_assert(kOutput != OutputType::kFp32);
-  if constexpr (kOutput == OutputType::kFp16) return hw::pack_fp16x2(low, high);
-  return hw::pack_bf16x2(low, high);
+  return is_bf16(kOutput) ? hw::pack_bf16x2(low, high) : hw::pack_fp16x2(low, high);
 }
 
 template <OutputType kOutput>

@@ -8,7 +8,9 @@
 
 namespace thresher::gpu::sm90 {
 
-enum class ActivationType : u8 { kNvfp4, kFp16, kBf16 };
+// The last two are the emulator's, where the launch says which of several types it is: fp16 or bf16
+// (kWide), or all of them.
+enum class ActivationType : u8 { kNvfp4, kFp16, kBf16, kWide, kAny };
 
 struct ImageConfig {
   ActivationType activations = ActivationType::kNvfp4;
@@ -26,6 +28,9 @@ inline constexpr int kImageTaskK = hw::kWarpThreads * 8;
 
 // The type that images, and so the decoded weights, have.
 THRESHER_DEVICE constexpr hw::Operand operand_of(ActivationType activations) {
+  if (activations == ActivationType::kWide || activations == ActivationType::kAny) {
+    return hw::Operand::kOfLaunch;
+  }
   return activations == ActivationType::kBf16 ? hw::Operand::kBf16 : hw::Operand::kFp16;
 }
 

@@ -38,9 +38,11 @@ class ImageShares {
       tasks.rewind();
       make_images<kImages, kPieces>(args, tasks, share * kWarps + warp, share_count() * kWarps);
       hw::fence_async_global();
-      hw::fence_device();
       sync();
-      if (thread() == 0) hw::atomic_add(made(), 1);
+      if (thread() == 0) {
+        hw::fence_device();  // behind the barrier, so that it covers what all of them stored
+        hw::atomic_add(made(), 1);
+      }
     }
     // The next launch may take shares once all of this one are taken.
     hw::sync_named(kConsumersBarrier, consumer_threads(kConfig));
@@ -59,7 +61,8 @@ class ImageShares {
   // By the loader, some time after it has waited.
   THRESHER_DEVICE void leave() const {
     const u32 others = static_cast<u32>(hw::block_count()) - 1;
-    if (hw::atomic_add(made(), kKnown) / kKnown == others) hw::store_global(made(), 0u);
+    if (hw::atomic_add(made(), kKnown) / kKnown != others) return;
+    hw::atomic_add(made(), 0u - (hw::block_count() * kKnown + share_count()));
   }
 
  private:
@@ -82,7 +85,7 @@ class ImageShares {
         ring_.base + StageRing<kConfig>::kLayout.flags + 4 * static_cast<u32>(warpgroup());
     if (thread() == 0) {
       if (asked == 2 * share_count() - 1) {
-        hw::store_global(taken(), 0u);
+        hw::atomic_add(taken(), 0u - 2 * share_count());
         hw::fence_device();
       }
       hw::store_shared(flag, asked);

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "gpu/hw/hw.cuh"
+#include "gpu/sm90/kernels/few_rows.cuh"
 #include "gpu/sm90/kernels/layer_args.hpp"
 #include "gpu/sm90/kernels/layer_values.cuh"
 
@@ -45,12 +46,7 @@ class Gather {
   // The group of a slot; nobody's is beyond all groups.
   THRESHER_DEVICE u32 group_of(u32 slot, u32 behind) const {
     if (slot >= behind) return kLayerNoRow;
-    const u32 id = hw::load_global(args_.ids + slot);
-    const u32 expert = id - args_.first_expert;
-    // A negative id is at least 2^31 here, or wraps around to less than that beyond all experts.
-    return id < 0x80000000u && id >= args_.first_expert && expert < args_.expert_count
-               ? expert
-               : kLayerNoRow;
+    return args_.group_of(hw::load_global(args_.ids + slot));
   }
 
   THRESHER_DEVICE void count(u32 first, u32 behind) {
@@ -312,7 +308,7 @@ THRESHER_DEVICE void combine_tokens(const LayerArgs& args) {
 }
 
 template <LayerConfig kConfig>
-THRESHER_DEVICE void layer_kernel(const LayerArgs& args) {
+THRESHER_DEVICE void surrounding_step(const LayerArgs& args) {
   hw::wait_for_previous_kernel();
   // All blocks are there when the last says this: whoever comes next takes nobody's place.
   hw::start_next_kernel();
@@ -322,6 +318,15 @@ THRESHER_DEVICE void layer_kernel(const LayerArgs& args) {
     activate_values<kConfig>(args);
   } else {
     combine_tokens<kConfig.type>(args);
+  }
+}
+
+template <LayerConfig kConfig>
+THRESHER_DEVICE void layer_kernel(const LayerArgs& args) {
+  if constexpr (is_few(kConfig.step)) {
+    FewRows<kConfig>(args).run();
+  } else {
+    surrounding_step<kConfig>(args);
   }
 }
 

@@ -38,9 +38,11 @@ class SplitSums {
       return true;
     }
     store_part<kWidth>(tile.slot(tile.part), sums);
-    hw::fence_device();
     sync();
-    if (thread() == 0) hw::atomic_add(counter(tile), kDelivered);
+    if (thread() == 0) {
+      hw::fence_device();  // behind the barrier, so that it covers what all of them stored
+      hw::atomic_add(counter(tile), kDelivered);
+    }
     return false;
   }
 
@@ -59,7 +61,9 @@ class SplitSums {
       while (found / kDelivered != tile.part_count - 1) {
         found = hw::load_global_coherent(counter(tile));
       }
-      hw::store_global(counter(tile), 0u);  // ready for the next launch
+      // Ready for the next launch.
+      hw::atomic_add(counter(tile),
+                     0u - (tile.part_count * kArrived + (tile.part_count - 1) * kDelivered));
       hw::fence_device();
     }
     sync();

@@ -128,6 +128,10 @@ class TileWalk {
   THRESHER_DEVICE const Tile& tile() const { return tile_; }
   THRESHER_DEVICE const GroupWalkOf<kConfig>& group() const { return finder_.group(); }
 
+  // A walk made anew goes on where another one was.
+  THRESHER_DEVICE u32 position() const { return index_; }
+  THRESHER_DEVICE void go_on_from(u32 position) { index_ = position; }
+
  private:
   // Parts are equally long but for the last; with few k tiles some are empty.
   THRESHER_DEVICE void set_part(u32 part) {
@@ -199,6 +203,9 @@ class BalancedWalk {
 
   THRESHER_DEVICE const Tile& tile() const { return tile_; }
   THRESHER_DEVICE const GroupWalkOf<kConfig>& group() const { return finder_.group(); }
+
+  THRESHER_DEVICE u32 position() const { return position_; }
+  THRESHER_DEVICE void go_on_from(u32 position) { position_ = position; }
 
  private:
   using Length = BalancedLength<kConfig>;

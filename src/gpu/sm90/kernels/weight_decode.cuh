@@ -68,6 +68,27 @@ struct WeightDecode<hw::Operand::kBf16> {
   static THRESHER_DEVICE u32 multiply(u32 a, u32 b) { return hw::multiply_bf16x2(a, b); }
 };
 
+#ifndef __CUDACC_RTC__
+template <>
+struct WeightDecode<hw::Operand::kOfLaunch> {
+  using Fp16 = WeightDecode<hw::Operand::kFp16>;
+  using Bf16 = WeightDecode<hw::Operand::kBf16>;
+
+  static bool is_bf16() { return hw::launch_types().operand == hw::Operand::kBf16; }
+
+  template <int kIndex>
+  static u32 codes(u32 word) {
+    return is_bf16() ? Bf16::codes<kIndex>(word) : Fp16::codes<kIndex>(word);
+  }
+  static u32 scales(u32 word, int step) {
+    return is_bf16() ? Bf16::scales(word, step) : Fp16::scales(word, step);
+  }
+  static u32 multiply(u32 a, u32 b) {
+    return is_bf16() ? Bf16::multiply(a, b) : Fp16::multiply(a, b);
+  }
+};
+#endif
+
 // A thread's share of one sub-tile, as it lies in shared memory.
 struct PackedFragment {
   U32x4 codes;   // a word per step

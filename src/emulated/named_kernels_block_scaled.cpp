@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blackwell's named variants and their baseline, for NVFP4 activations, which are all they take.
+#include "emulated/named_instantiate.hpp"
+
+namespace thresher::emulated {
+namespace {
+
+using gpu::sm90::GemmKnobs;
+
+template <auto kTurn>
+constexpr GemmKnobs block_scaled() {
+  GemmKnobs knobs = gpu::sm90::default_knobs(gpu::sm90::Mma::kBlockScaled);
+  kTurn(knobs);
+  return knobs;
+}
+
+constexpr GemmKnobs kDefault = block_scaled<[](GemmKnobs&) {}>();
+constexpr GemmKnobs kFew = block_scaled<[](GemmKnobs& k) { k.tokens = 16; }>();
+constexpr GemmKnobs kHalf = block_scaled<[](GemmKnobs& k) { k.tokens = 64; }>();
+constexpr GemmKnobs kWide = block_scaled<[](GemmKnobs& k) { k.tokens = 256, k.stages = 2; }>();
+constexpr GemmKnobs kShort = block_scaled<[](GemmKnobs& k) { k.stages = 2; }>();
+constexpr GemmKnobs kFixed =
+    block_scaled<[](GemmKnobs& k) { k.widths = gpu::sm90::Widths::kFixed; }>();
+constexpr GemmKnobs kVectors =
+    block_scaled<[](GemmKnobs& k) { k.store = gpu::sm90::Store::kVectors; }>();
+constexpr GemmKnobs kPairs =
+    block_scaled<[](GemmKnobs& k) { k.tokens = 32, k.stages = 2, k.blocks_per_sm = 2; }>();
+constexpr GemmKnobs kPasses =
+    block_scaled<[](GemmKnobs& k) { k.dual = gpu::sm90::Dual::kTwoPass; }>();
+constexpr GemmKnobs kPassesShort = block_scaled<[](GemmKnobs& k) {
+  k.stages = 2;
+  k.dual = gpu::sm90::Dual::kTwoPass;
+}>();
+
+template <GemmKnobs kKnobs, Op kOp>
+void add(KernelSet& kernels) {
+  using gpu::sm90::ActivationType;
+  add_kernels<kKnobs, kOp, ActivationType::kNvfp4, gpu::sm90::OutputType::kFp16>(kernels);
+  add_kernels<kKnobs, kOp, ActivationType::kNvfp4, gpu::sm90::OutputType::kFp32>(kernels);
+}
+
+template <GemmKnobs kKnobs>
+void add_both_operations(KernelSet& kernels) {
+  add<kKnobs, Op::kGemm>(kernels);
+  add<kKnobs, Op::kDual>(kernels);
+}
+
+}  // namespace
+
+void add_block_scaled_kernels(KernelSet& kernels) {
+  add_both_operations<kDefault>(kernels);
+  add_both_operations<kFew>(kernels);
+  add_both_operations<kHalf>(kernels);
+  add<kWide, Op::kGemm>(kernels);  // two products of 256 tokens do not fit tensor memory
+  add_both_operations<kShort>(kernels);
+  add_both_operations<kFixed>(kernels);
+  add_both_operations<kVectors>(kernels);
+  add_both_operations<kPairs>(kernels);
+  add_both_operations<kPasses>(kernels);
+  add_both_operations<kPassesShort>(kernels);
+}
+
+}  // namespace thresher::emulated

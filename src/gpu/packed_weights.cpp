@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/packed_weights.hpp"
+
+#include <fmt/format.h>
+
+#include "gpu/sm90/operands.hpp"
+#include "gpu/variants_row.hpp"
+
+namespace thresher::gpu {
+namespace {
+
+bool wants_images(Activations activations, const SmLimits& limits) {
+  return is_blackwell(limits) && activations == Activations::kNvfp4;
+}
+
+}  // namespace
+
+PackedForm packed_form(const WeightMatrices& matrices, const SmLimits& limits) {
+  if (wants_images(matrices.activations, limits)) return sm100::images_for(matrices);
+  return sm90::tiles_for(matrices);
+}
+
+std::size_t packed_bytes(const PackedForm& form) {
+  return std::visit([](const auto& own) { return own.bytes(); }, form);
+}
+
+void pack(const PackedForm& form, const WeightMatrices& matrices, std::span<std::uint8_t> out) {
+  if (std::holds_alternative<sm100::WeightImages>(form)) return sm100::pack_images(matrices, out);
+  sm90::pack_weights(matrices, out);
+}
+
+Nvfp4Matrix unpack(const PackedForm& form, std::span<const std::uint8_t> packed, int matrix) {
+  if (const auto* images = std::get_if<sm100::WeightImages>(&form)) {
+    return sm100::unpack_images(*images, packed, matrix);
+  }
+  return sm90::unpack_weights(std::get<sm90::WeightTiles>(form), packed, matrix);
+}
+
+std::string why_not_form(const PackedForm& form, Activations activations, const SmLimits& limits) {
+  const bool images = std::holds_alternative<sm100::WeightImages>(form);
+  if (images != wants_images(activations, limits)) {
+    return fmt::format(
+        "weights were packed for {} activations but the problem has {}: say so when you pack them",
+        images ? "nvfp4" : "fp16 or bf16", to_string(activations));
+  }
+  if (images) return {};
+  return sm90::why_not_operand(std::get<sm90::WeightTiles>(form), activations);
+}
+
+}  // namespace thresher::gpu

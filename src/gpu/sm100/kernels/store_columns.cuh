@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Four warps take the sums of every tile from tensor memory to C. A thread has one lane: a column
+// of C, for all tokens of the tile; a warp's stores of one token are neighbours. With
+// store = vectors lanes exchange by twos and store two columns at once, where C's alignment allows
+// it. Sums are handed back as soon as the last of them have been loaded.
+#pragma once
+
+#include "gpu/hw/hw.cuh"
+#include "gpu/sm100/kernels/tensor_ring.cuh"
+#include "gpu/sm90/kernels/gemm_values.cuh"
+
+namespace thresher::gpu::sm100 {
+
+// Two elements side by side.
+template <int kElementBytes>
+struct PairOf {
+  using Type = u32;
+};
+template <>
+struct PairOf<4> {
+  using Type = U32x2;
+};
+
+template <GemmConfig kConfig>
+class StoreColumns {
+ public:
+  THRESHER_DEVICE StoreColumns(const GemmArgs& args, const TensorRing<kConfig>& ring,
+                               hw::TensorAddress tensor)
+      : args_(args),
+        ring_(ring),
+        walk_(args, ring.book()),
+        lanes_(tensor +
+               hw::tensor_address(static_cast<u32>(hw::warp_index()) * hw::kLanesPerWarp, 0)) {}
+
+  THRESHER_DEVICE void run() {
+    while (walk_.next()) store_tile();
+  }
+
+ private:
+  using Ring = TensorRing<kConfig>;
+  using Output = sm90::TileOutput<kConfig>;
+  static constexpr Product kProduct = kConfig.product;
+  static constexpr sm90::OutputType kOutput = stored_type(kConfig);
+  using Element = sm90::StoredElement<kOutput>;
+  using Pair = typename PairOf<sizeof(Element)>::Type;
+  // Columns of tensor memory at a time; fewer where blocks share the registers of an SM.
+  static constexpr int kNarrow = 8;
+  static constexpr int kWide = kConfig.blocks_per_sm > 1 ? kNarrow : 16;
+
+  THRESHER_DEVICE void store_tile() {
+    const Output output(args_, walk_.tile(), walk_.group());
+    const u32 width = hw::broadcast(walk_.tile().width);
+    const u32 buffer = position_.stage;
+    hw::barrier_wait(ring_.sums_full(buffer), position_.parity);
+    hw::tensor_fence_after();
+    u32 token = 0;
+    THRESHER_NO_UNROLL
+    for (; token + kWide <= width; token += kWide) store_tokens<kWide>(output, token, width);
+    if (token < width) store_tokens<kNarrow>(output, token, width);
+    position_.advance();
+  }
+
+  template <int kTokens>
+  THRESHER_DEVICE void store_tokens(const Output& output, u32 token, u32 width) const {
+    float sums[kTokens];
+    float ups[kTokens] = {};
+    const u32 buffer = position_.stage;
+    hw::tensor_load(lanes_ + Ring::sums(buffer, 0) + token, sums);
+    if constexpr (kProduct == Product::kDual) {
+      hw::tensor_load(lanes_ + Ring::sums(buffer, 1) + token, ups);
+      hw::tensor_wait_loads(ups);
+    }
+    hw::tensor_wait_loads(sums);
+    if (token + kTokens >= width) {
+      hw::tensor_fence_before();
+      hw::barrier_arrive(ring_.sums_empty(buffer));
+    }
+    THRESHER_UNROLL
+    for (u32 i = 0; i < kTokens; i += 2) store_pair(output, token + i, &sums[i], &ups[i]);
+  }
+
+  // Of two tokens.
+  THRESHER_DEVICE void store_pair(const Output& output, u32 token, const float* sums,
+                                  const float* ups) const {
+    const u32 column = static_cast<u32>(hw::thread_index());
+    const float values[2] = {value(output, sums[0], ups[0], token, column),
+                             value(output, sums[1], ups[1], token + 1, column)};
+    Element elements[2];
+    sm90::round_pair<kOutput>(values, elements);
+    if constexpr (kConfig.store == sm90::Store::kVectors) {
+      if (is_aligned(output)) return store_exchanged(output, token, column, elements);
+    }
+    THRESHER_UNROLL
+    for (u32 i = 0; i < 2; ++i) store(output, token + i, column, elements[i]);
+  }
+
+  // Whether two neighbours that begin at an even column can be stored at once.
+  static THRESHER_DEVICE bool is_aligned(const Output& output) {
+    return (reinterpret_cast<u64>(output.c) | output.row_bytes) % sizeof(Pair) == 0;
+  }
+
+  // Lanes exchange by twos: an even one gets both columns of the first token, an odd one both of
+  // the second.
+  static THRESHER_DEVICE void store_exchanged(const Output& output, u32 token, u32 column,
+                                              const Element (&elements)[2]) {
+    const bool odd = column % 2 != 0;
+    const Element sent = odd ? elements[0] : elements[1];
+    const Element kept = odd ? elements[1] : elements[0];
+    const u32 bits = hw::shuffle_xor(bits_of(sent), 1);
+    const u32 first = column - (odd ? 1 : 0);
+    const u32 of_token = token + (odd ? 1 : 0);
+    const u32 low = odd ? bits : bits_of(kept);
+    const u32 high = odd ? bits_of(kept) : bits;
+    if (of_token >= output.token_count || first >= output.column_count) return;
+    if (first + 1 == output.column_count) {
+      return store(output, of_token, first, odd ? element_of(bits) : kept);
+    }
+    hw::store_global(reinterpret_cast<Pair*>(place(output, of_token, first)), pair_of(low, high));
+  }
+
+  static THRESHER_DEVICE u32 bits_of(float element) { return hw::float_to_bits(element); }
+  static THRESHER_DEVICE u32 bits_of(u16 element) { return element; }
+  static THRESHER_DEVICE Element element_of(u32 bits) {
+    if constexpr (sizeof(Element) == 4) {
+      return hw::bits_to_float(bits);
+    } else {
+      return static_cast<Element>(bits);
+    }
+  }
+  static THRESHER_DEVICE Pair pair_of(u32 low, u32 high) {
+    if constexpr (sizeof(Element) == 4) {
+      return {low, high};
+    } else {
+      return low | high << 16;
+    }
+  }
+
+  static THRESHER_DEVICE u8* place(const Output& output, u32 token, u32 column) {
+    return output.c + u64{token} * output.row_bytes + u64{column} * sizeof(Element);
+  }
+  static THRESHER_DEVICE void store(const Output& output, u32 token, u32 column, Element element) {
+    if (token >= output.token_count || column >= output.column_count) return;
+    hw::store_global(reinterpret_cast<Element*>(place(output, token, column)), element);
+  }
+
+  static THRESHER_DEVICE float value(const Output& output, float sum, float up, u32 token,
+                                     u32 column) {
+    if constexpr (kProduct == Product::kDual) {
+      return sm90::silu(sm90::apply(output.factor, sum)) * sm90::apply(output.factor_up, up);
+    } else if constexpr (kProduct == Product::kUpPass) {
+      return sm90::silu(output.gate(token, column)) * sm90::apply(output.factor_up, sum);
+    } else {
+      return sm90::apply(output.factor, sum);
+    }
+  }
+
+  const GemmArgs& args_;
+  const Ring& ring_;
+  sm90::WalkOf<kConfig, sm90::Walker::kWarp> walk_;
+  const hw::TensorAddress lanes_;  // the warp's, in the first column
+  SumsPosition<kConfig> position_;
+};
+
+}  // namespace thresher::gpu::sm100

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ring of stages between loads and MMAs, and the buffers of sums between MMAs and stores: where
+// they are, and who tells whom that they are free or full.
+#pragma once
+
+#include "gpu/hw/hw.cuh"
+#include "gpu/sm100/kernels/tensor_layout.hpp"
+#include "gpu/sm90/kernels/group_book.cuh"
+#include "gpu/sm90/kernels/stage_ring.cuh"
+#include "gpu/sm90/kernels/tile_walk.cuh"
+
+namespace thresher::gpu::sm100 {
+
+// Who does what: four warps store, four load tokens, one thread loads weights, one multiplies, and
+// a warp writes the book of where groups begin.
+inline constexpr int kStoreWarps = 4;
+inline constexpr int kTokenWarps = 4;
+inline constexpr int kTokenThreads = kTokenWarps * hw::kWarpThreads;
+enum RoleWarp : int { kTokenWarp = kStoreWarps, kWeightWarp = 8, kMultiplyWarp, kBookWarp };
+
+template <GemmConfig kConfig>
+using StagePosition = sm90::RingPosition<kConfig.stages>;
+template <GemmConfig kConfig>
+using SumsPosition = sm90::RingPosition<static_cast<int>(tensor_columns(kConfig).buffers)>;
+
+template <GemmConfig kConfig>
+struct TensorRing {
+  static constexpr TensorShared kLayout = tensor_shared(kConfig);
+  static constexpr TensorColumns kColumns = tensor_columns(kConfig);
+  static constexpr u32 kProducts = products_per_tile(kConfig.product);
+
+  hw::SharedAddress base;
+
+  THRESHER_DEVICE hw::SharedAddress tokens(u32 stage) const {
+    return base + stage * (kConfig.tokens * kCodeRowBytes);
+  }
+  THRESHER_DEVICE hw::SharedAddress weights(u32 stage) const {
+    return base + kLayout.weights + stage * kLayout.weight_stage_bytes;
+  }
+  THRESHER_DEVICE hw::SharedAddress token_scales(u32 stage) const {
+    return base + kLayout.token_scales + stage * kLayout.token_scale_stage_bytes;
+  }
+  THRESHER_DEVICE hw::SharedAddress full(u32 stage) const {
+    return base + kLayout.full + 8 * stage;
+  }
+  THRESHER_DEVICE hw::SharedAddress empty(u32 stage) const {
+    return base + kLayout.empty + 8 * stage;
+  }
+  THRESHER_DEVICE hw::SharedAddress sums_full(u32 buffer) const {
+    return base + kLayout.sums_full + 8 * buffer;
+  }
+  THRESHER_DEVICE hw::SharedAddress sums_empty(u32 buffer) const {
+    return base + kLayout.sums_empty + 8 * buffer;
+  }
+  THRESHER_DEVICE hw::SharedAddress slot() const { return base + kLayout.slot; }
+  THRESHER_DEVICE sm90::GroupBook book() const { return {base + kLayout.book}; }
+
+  // In tensor memory, from its first column on.
+  static THRESHER_DEVICE u32 sums(u32 buffer, u32 product) {
+    return (buffer * kProducts + product) * kConfig.tokens;
+  }
+  static THRESHER_DEVICE u32 a_scales(u32 stage, u32 product) {
+    return b_scales(stage) + kColumns.b_scales + product * kColumns.a_scales;
+  }
+  static THRESHER_DEVICE u32 b_scales(u32 stage) {
+    return kColumns.sums + stage * (kProducts * kColumns.a_scales + kColumns.b_scales);
+  }
+
+  // By one thread, before the block meets. A stage is full when its weights have arrived and all
+  // threads that load tokens have.
+  THRESHER_DEVICE void init() const {
+    for (u32 stage = 0; stage < kConfig.stages; ++stage) {
+      hw::barrier_init(full(stage), 1 + kTokenThreads);
+      hw::barrier_init(empty(stage), 1);
+    }
+    for (u32 buffer = 0; buffer < kColumns.buffers; ++buffer) {
+      hw::barrier_init(sums_full(buffer), 1);
+      hw::barrier_init(sums_empty(buffer), kStoreWarps * hw::kWarpThreads);
+    }
+    hw::barrier_init_fence();
+  }
+};
+
+template <GemmConfig kConfig>
+THRESHER_DEVICE u32 k_tiles_in(const sm90::GroupWalkOf<kConfig>& group) {
+  return divide_up(group.k, kTileK);
+}
+
+}  // namespace thresher::gpu::sm100

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/sm100/model.hpp"
+
+#include <algorithm>
+
+#include "gpu/sm100/kernels/tensor_layout.hpp"
+
+namespace thresher::gpu::sm100 {
+namespace {
+
+// A B200: 148 SMs, which together reach so many NVFP4 operations, and bytes from the L2.
+constexpr double kGopPerS = 5797000;
+constexpr double kSms = 148;
+constexpr double kMultiplyAddsPerNs = kGopPerS / kSms / 2;
+constexpr double kL2BytesPerNs = 10000;
+// An MMA of fewer columns takes as long as one of so many.
+constexpr double kColumnsLeast = 64;
+// Barriers, copies of scales and commits of 64 k.
+constexpr double kOverheadNs = 15;
+
+// Of 64 k, as the other kernels' tiles: MMAs and what is fetched go on beside each other.
+double k_tile_ns(const GemmConfig& config, int width, const sm90::Company& company) {
+  const double products = products_per_tile(config.product);
+  const double columns = std::max<double>(width, kColumnsLeast);
+  const double multiply = products * kTileRows * columns * hw::kBlockScaledK / kMultiplyAddsPerNs;
+  const double bytes = products * kTileBytes / kStepsPerTile + width * 36.0;
+  const double fetched = bytes * static_cast<double>(company.busy_sms) / kL2BytesPerNs;
+  return std::max(multiply, fetched) + kOverheadNs;
+}
+
+}  // namespace
+
+const sm90::TileTimes& tile_times() {
+  static const sm90::TileTimes times{.k_tile = k_tile_ns, .finish = 2000, .at_gop_per_s = kGopPerS};
+  return times;
+}
+
+}  // namespace thresher::gpu::sm100

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulated/mutations/cases.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <span>
+
+#include "emulated/device_call.hpp"
+#include "emulated/named_kernels.hpp"
+#include "emulator/device_memory.hpp"
+#include "emulator/launch.hpp"
+#include "gpu/hw/hw.cuh"
+#include "gpu/sm80/choose.hpp"
+#include "gpu/sm90/kernels/ceilings.cuh"
+#include "gpu/sm90/variant.hpp"
+#include "gpu/variants_row.hpp"
+#include "moe/layer_scene.hpp"
+#include "support/scene.hpp"
+
+namespace thresher::emulated::testing {
+namespace {
+
+using thresher::testing::LayerCase;
+using thresher::testing::LayerScene;
+using thresher::testing::make_problem;
+using thresher::testing::Scene;
+
+// A kernel that writes, as those of a router before us do, what ours read. The values are already
+// there.
+void write_before(std::span<const std::span<std::uint8_t>> ranges,
+                  emulator::GlobalHistory& history) {
+  emulator::DeviceMemory memory;
+  for (const auto& range : ranges) memory.add(range.data(), range.size(), "written before");
+  emulator::launch({.thread_count = 128, .memory = &memory, .history = &history}, [&] {
+    for (const auto& range : ranges) {
+      for (std::size_t i = static_cast<std::size_t>(gpu::hw::thread_index()); i < range.size();
+           i += 128) {
+        gpu::hw::store_global(range.data() + i, range[i]);
+      }
+    }
+  });
+}
+
+// What a call reads of the device: the sizes of groups and their activations, all in one place.
+std::vector<std::span<std::uint8_t>> inputs_of(const Problem& problem, const Operands& operands) {
+  const auto bytes = [](const void* first, std::int64_t count) {
+    return std::span(static_cast<std::uint8_t*>(const_cast<void*>(first)),
+                     static_cast<std::size_t>(count));
+  };
+  const std::int64_t elements = token_count(problem) * problem.groups.front().k;
+  const bool nvfp4 = problem.activations == Activations::kNvfp4;
+  std::vector<std::span<std::uint8_t>> inputs{
+      bytes(operands.rows.a, nvfp4 ? elements / 2 : elements * 2)};
+  if (operands.counts.counts != nullptr) {
+    inputs.push_back(
+        bytes(operands.counts.counts, static_cast<std::int64_t>(problem.groups.size()) * 4));
+  }
+  if (nvfp4) inputs.push_back(bytes(operands.rows.a_scales, elements / kBlockElements));
+  return inputs;
+}
+
+// Two calls, one behind the other on one stream, after the kernel that wrote their inputs.
+std::vector<std::uint8_t> run_gemm(const gpu::sm90::Variant& variant, const Problem& problem,
+                                   const SmLimits& limits, std::uint64_t seed) {
+  const Engine engine({.device = gpu::is_hopper(limits) ? "emulator" : "emulator:sm80"});
+  Scene scene(engine, problem, InputFamily::kExact, /*seed=*/1,
+              {.together = true, .stride_padding = 8});
+  scene.poison();
+  // Sizes of groups are the device's in one half of all cases, the host's in the other.
+  const Operands operands = problem.op == Op::kGemm ? scene.counted_operands() : scene.operands();
+  const std::int64_t tokens = token_count(problem);
+  const gpu::sm90::GemmPlan plan = gpu::plan_of(variant, problem, tokens, limits);
+  const CallMemory memory(plan);
+  emulator::GlobalHistory history;
+  const std::vector<std::span<std::uint8_t>> inputs = inputs_of(problem, operands);
+  for (std::uint64_t call = 0; call < 2; ++call) {
+    if (call == 0) write_before(inputs, history);
+    DeviceCall(problem, operands, tokens)
+        .run(plan, named_kernels(), memory,
+             {.seed = 100 * seed + call, .launches = variant.knobs.launches, .history = &history});
+  }
+  return scene.output_bytes();
+}
+
+void add_gemms(const std::vector<gpu::sm90::Variant>& variants, const SmLimits& limits,
+               std::vector<Case>& cases) {
+  for (const gpu::sm90::Variant& variant : variants) {
+    for (const Op op : {Op::kGemm, Op::kDual}) {
+      for (const Activations activations : {Activations::kNvfp4, Activations::kBf16}) {
+        // Only kernels that read the activations themselves differ in how they do it.
+        const bool reads = variant.knobs.prologue != gpu::sm90::Prologue::kKernel;
+        if (!reads && (op == Op::kGemm) == (activations == Activations::kBf16)) continue;
+        const Output output = op == Op::kGemm ? Output::kBf16 : Output::kFp32;
+        // Ragged groups; more tiles than blocks; n with edges; more k tiles than stages, or fewer.
+        const std::int64_t k = op == Op::kDual && reads ? 80 : 464;
+        const Problem problem = make_problem({3, 0, 10}, 136, k, op, activations, output);
+        if (!gpu::supports(variant, problem, limits).ok) continue;
+        cases.push_back(
+            {.name = fmt::format("{} {} {}", name(variant), to_string(op), to_string(activations)),
+             .run = [=](std::uint64_t seed) { return run_gemm(variant, problem, limits, seed); }});
+      }
+    }
+  }
+}
+
+// Two calls of a layer, one behind the other.
+void add_layers(const char* device, std::vector<Case>& cases) {
+  for (const bool biases : {false, true}) {
+    LayerCase which{.name = "layer", .shared_count = 1, .token_count = 20, .biases = biases};
+    which.options.top_k = 2;
+    which.options.tokens_max = 20;
+    cases.push_back({.name = fmt::format("layer on {}{}", device, biases ? ", with biases" : ""),
+                     .run = [which, device](std::uint64_t seed) {
+                       LayerScene scene(which);
+                       const Engine engine({.device = device, .emulator_seed = seed});
+                       const MoeLayer layer(engine, scene.matrices(), which.options);
+                       scene.poison();
+                       layer.enqueue(scene.tokens());
+                       layer.enqueue(scene.tokens());
+                       engine.synchronize();
+                       std::vector<std::uint8_t> rows;
+                       for (std::int64_t token = 0; token < which.token_count; ++token) {
+                         const auto row = scene.row(token);
+                         rows.insert(rows.end(), row.begin(), row.end());
+                       }
+                       return rows;
+                     }});
+  }
+}
+
+// The kernels that measure how fast memory and MMAs can be.
+std::vector<std::uint8_t> run_read_ceiling(std::uint64_t seed) {
+  constexpr gpu::u64 kChunks = 3;
+  emulator::DeviceMemory memory;
+  const void* data = memory.allocate(kChunks * gpu::sm90::kReadChunkBytes, "data");
+  auto* sum = static_cast<gpu::u32*>(memory.allocate(sizeof(gpu::u32), "sum"));
+  *sum = 0;
+  const gpu::sm90::ReadCeilingArgs args{
+      .data = static_cast<const gpu::U32x4*>(data), .chunk_count = kChunks, .sum = sum};
+  emulator::launch(
+      {.block_count = 2, .thread_count = gpu::sm90::kReadThreads, .seed = seed, .memory = &memory},
+      [&] { gpu::sm90::read_ceiling_kernel(args); });
+  const auto* first = reinterpret_cast<const std::uint8_t*>(sum);
+  return {first, first + sizeof(gpu::u32)};
+}
+
+std::vector<std::uint8_t> run_ceiling(std::uint64_t seed) {
+  constexpr std::size_t kBytes = 2 * gpu::sm90::kMultiplyThreads * sizeof(float);
+  emulator::DeviceMemory memory;
+  auto* sums = static_cast<float*>(memory.allocate(kBytes, "sums"));
+  const gpu::sm90::MultiplyCeilingArgs args{.pass_count = 3, .sums = sums};
+  emulator::launch({.block_count = 2,
+                    .thread_count = gpu::sm90::kMultiplyThreads,
+                    .shared_bytes = gpu::sm90::kMultiplySharedBytes,
+                    .seed = seed,
+                    .memory = &memory},
+                   [&] { gpu::sm90::multiply_ceiling_kernel<gpu::hw::Operand::kFp16>(args); });
+  const auto* first = reinterpret_cast<const std::uint8_t*>(sums);
+  return {first, first + kBytes};
+}
+
+std::vector<Case> cases_of(const std::vector<gpu::sm90::Variant>& hopper,
+                           const std::vector<gpu::sm90::Variant>& others) {
+  std::vector<Case> cases;
+  add_gemms(hopper, kFewSms, cases);
+  SmLimits limits = kFewSms;
+  limits.compute_capability = 80;
+  add_gemms(others, limits, cases);
+  add_layers("emulator", cases);
+  add_layers("emulator:sm80", cases);
+  cases.push_back({.name = "ceiling of MMAs", .run = run_ceiling});
+  cases.push_back({.name = "ceiling of memory", .run = run_read_ceiling});
+  return cases;
+}
+
+std::vector<gpu::sm90::Variant> variants_of(std::initializer_list<const char*> names) {
+  std::vector<gpu::sm90::Variant> variants;
+  for (const char* const name : names) variants.push_back(gpu::sm90::variant_from_name(name));
+  return variants;
+}
+
+}  // namespace
+
+std::vector<Case> every_case() {
+  std::vector<gpu::sm90::Variant> hopper = gpu::sm90::named_variants();
+  hopper.push_back(gpu::sm90::plain_variant());
+  std::vector<gpu::sm90::Variant> others = gpu::sm80::named_variants();
+  others.push_back(gpu::sm80::baseline());
+  return cases_of(hopper, others);
+}
+
+std::vector<Case> few_cases() {
+  std::vector<gpu::sm90::Variant> hopper =
+      variants_of({"gpu_sm90:tokens=16,stages=6", "gpu_sm90:tokens=16,stages=6,prologue=inside",
+                   "gpu_sm90:rows=256,stages=6,steps=2,store=vectors,schedule=balanced,"
+                   "prologue=inside",
+                   "gpu_sm90:store=staged", "gpu_sm90:roles=same", "gpu_sm90:split_k=2",
+                   "gpu_sm90:warpgroups=1,steps=2,dual=two_pass", "gpu_sm90:arrive=warp"});
+  hopper.push_back(gpu::sm90::plain_variant());
+  return cases_of(hopper,
+                  variants_of({"gpu_sm80:tokens=96,rows=256,warpgroups=2,stages=3,prologue=kernel",
+                               "gpu_sm80:split_k=2", "gpu_sm80:tokens=16,stages=6"}));
+}
+
+}  // namespace thresher::emulated::testing

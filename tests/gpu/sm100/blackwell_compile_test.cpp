@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the run-time compiler is given compiles for sm_100a, where there is such a compiler: all
+// choices and named variants without spills. Where there is a disassembler too, the machine code
+// has the block-scaled FP4 MMA. Nothing is run: there is no Blackwell here.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <set>
+#include <sstream>
+
+#include "gpu/runtime/compiler.hpp"
+#include "gpu/sm100/choose.hpp"
+#include "gpu/sm100/gemm_support.hpp"
+#include "gpu/sm90/entry_source.hpp"
+
+namespace thresher::gpu::sm100 {
+namespace {
+
+constexpr SmLimits kCompiledFor{.compute_capability = 100, .sm_count = 148};
+
+std::set<std::string> sources_of(const Variant& variant, Output output) {
+  std::set<std::string> sources;
+  for (const Op op : {Op::kGemm, Op::kDual}) {
+    const Problem problem{
+        .name = "p", .op = op, .output = output, .groups = {{.m = 40, .n = 200, .k = 336}}};
+    const PlanRequest request{problem, token_count(problem), kCompiledFor};
+    if (!sm100::why_not(variant.knobs, request).empty()) continue;  // too deep for a dual product
+    for (const sm90::GemmLaunch& launch : make_plan(variant.knobs, request).launches) {
+      sources.insert(entry_source(launch));
+    }
+  }
+  EXPECT_FALSE(sources.empty()) << name(variant);
+  return sources;
+}
+
+std::optional<Compiler> compiler_for_blackwell(std::string& why_not) {
+  NvrtcLookup found = find_nvrtc({.folders = pip_library_folders(THRESHER_VENV_DIR)});
+  why_not = found.why_not;
+  if (!found.nvrtc) return {};
+  Compiler compiler(*found.nvrtc);
+  why_not = compiler.version() + " has no sm_100a";
+  if (!compiler.compiles_for("sm_100a")) return {};
+  return compiler;
+}
+
+Compilation compile(const Compiler& compiler, const std::string& source) {
+  return compiler.compile({.name = "entry.cu",
+                           .source = source,
+                           .headers = headers_of(source, kKernelSources),
+                           .architecture = "sm_100a"});
+}
+
+// In parts, which CTest runs side by side.
+constexpr int kPartCount = 2;
+class BlackwellCompile : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Parts, BlackwellCompile, ::testing::Range(0, kPartCount));
+
+TEST_P(BlackwellCompile, NoSpillsAndNoNotes) {
+  std::string why_not;
+  const std::optional<Compiler> compiler = compiler_for_blackwell(why_not);
+  if (!compiler) GTEST_SKIP() << why_not;
+  std::set<std::string> sources;
+  for (const Variant& variant : choices()) sources.merge(sources_of(variant, Output::kFp16));
+  for (const Variant& variant : named_variants()) {
+    sources.merge(sources_of(variant, Output::kFp16));
+  }
+  sources.merge(sources_of(baseline(), Output::kFp32));
+  int index = 0;
+  for (const std::string& source : sources) {
+    if (index++ % kPartCount != GetParam()) continue;
+    const Compilation compilation = compile(*compiler, source);
+    ASSERT_EQ(compilation.kernels.size(), 1u);
+    EXPECT_FALSE(compilation.kernels.front().spills()) << source;
+    EXPECT_TRUE(compilation.notes.empty()) << source << compilation.notes.front();
+  }
+}
+
+// On the PATH, of a toolkit, or of a Python package in the tests' environment; empty: there is
+// none.
+std::string find_disassembler() {
+  std::vector<std::string> places{"/usr/local/cuda/bin/nvdisasm"};
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    places.push_back(folder + "/nvdisasm");
+  }
+  for (const std::string& folder : pip_library_folders(THRESHER_VENV_DIR)) {
+    places.push_back(folder + "/../bin/nvdisasm");
+  }
+  for (const std::string& place : places) {
+    if (std::filesystem::exists(place)) return place;
+  }
+  return {};
+}
+
+std::string disassembled(const std::string& program, const std::vector<std::byte>& cubin) {
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / ("blackwell_" + std::to_string(getpid()) + ".cubin");
+  std::ofstream(file, std::ios::binary)
+      .write(reinterpret_cast<const char*>(cubin.data()),
+             static_cast<std::streamsize>(cubin.size()));
+  const std::string command = program + " " + file.string();
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), &pclose);
+  std::string text;
+  char buffer[4096];
+  while (pipe != nullptr && fgets(buffer, sizeof buffer, pipe.get()) != nullptr) text += buffer;
+  std::filesystem::remove(file);
+  return text;
+}
+
+TEST(BlackwellMachineCode, HasTheBlockScaledMma) {
+  std::string why_not;
+  const std::optional<Compiler> compiler = compiler_for_blackwell(why_not);
+  if (!compiler) GTEST_SKIP() << why_not;
+  const std::string program = find_disassembler();
+  if (program.empty()) GTEST_SKIP() << "no nvdisasm";
+  const std::set<std::string> sources = sources_of({.knobs = default_knobs()}, Output::kFp16);
+  for (const std::string& source : sources) {
+    const std::string text = disassembled(program, compile(*compiler, source).cubin);
+    EXPECT_NE(text.find("UTCOMMA.4X"), std::string::npos) << "no block-scaled FP4 MMA";
+    EXPECT_NE(text.find("UTCCP"), std::string::npos) << "no copy of scales";
+    EXPECT_NE(text.find("LDTM"), std::string::npos) << "no load from tensor memory";
+    EXPECT_NE(text.find("UBLKCP"), std::string::npos) << "no bulk copy";
+  }
+}
+
+}  // namespace
+}  // namespace thresher::gpu::sm100
