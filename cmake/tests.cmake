@@ -10,24 +10,35 @@ target_link_libraries(test_support PUBLIC thresher thresher_flags)
 # Tests are compiled more often than run.
 target_compile_options(test_support PUBLIC $<$<CONFIG:Release>:-Og>)
 
-# One test binary per folder of tests/, each test case its own CTest entry. Nothing else runs beside
-# the cases that `alone`, a filter of GTest's, names.
+# One test binary per folder of tests/, each test case its own CTest entry. Filters of GTest's name cases that
+# nothing else runs beside (`alone`), and those that take long and are begun first (`first`).
 function(thresher_test_folder name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${name}/*_test.cpp)
+  if(THRESHER_SANITIZE AND sanitizers_without)
+    list(FILTER sources EXCLUDE REGEX ${sanitizers_without})
+  endif()
   add_executable(${name}_tests ${sources})
   target_compile_definitions(${name}_tests PRIVATE
     THRESHER_SOURCE_DIR="${PROJECT_SOURCE_DIR}" THRESHER_BINARY_DIR="${PROJECT_BINARY_DIR}")
   target_link_libraries(${name}_tests PRIVATE test_support ${ARGN} GTest::gtest_main)
-  if(NOT name STREQUAL engine)
-    thresher_compile_together(${name}_tests)
-  endif()
+  thresher_compile_together(${name}_tests)
   # Listing the cases runs the binary. Doing that when CTest starts, not when the binary is linked,
   # keeps a crash at start-up a failed test and lets ./run choose the process's surroundings.
   set(discover TEST_PREFIX ${name}. NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120)
+  set(apart)
   if(alone)
     gtest_discover_tests(${name}_tests ${discover} TEST_LIST ${name}_alone TEST_FILTER ${alone}
                          PROPERTIES RUN_SERIAL TRUE)
-    list(APPEND discover TEST_FILTER -${alone})
+    list(APPEND apart ${alone})
+  endif()
+  if(first)
+    gtest_discover_tests(${name}_tests ${discover} TEST_LIST ${name}_first TEST_FILTER ${first}
+                         PROPERTIES COST 100)
+    list(APPEND apart ${first})
+  endif()
+  if(apart)
+    list(JOIN apart : apart)
+    list(APPEND discover TEST_FILTER -${apart})
   endif()
   gtest_discover_tests(${name}_tests ${discover})
 endfunction()
@@ -41,8 +52,24 @@ thresher_test_folder(moe)
 target_sources(moe_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests/moe/layer_scene.cpp)
 thresher_test_folder(digest)
 thresher_test_folder(emulator)
+# Kernels that tests instantiate themselves, in many shapes and knobs, take a sanitizer long; it reads the same kernels,
+# of all types, in emulated_tests and behind the engine.
+set(sanitizers_without "/(gemm_shapes|gemm_knobs|cpu_agreement)_test.cpp$")
+set(first "*Compile*")
 thresher_test_folder(gpu)
+unset(first)
+unset(sanitizers_without)
 thresher_test_folder(emulated)
+# Leaves out every word of the kernels that orders something, to see who notices (docs/emulator.md).
+if(NOT THRESHER_SANITIZE)
+  file(GLOB mutation_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/emulated/mutations/*.cpp)
+  add_executable(kernel_mutations ${mutation_sources} ${PROJECT_SOURCE_DIR}/tests/moe/layer_scene.cpp)
+  target_link_libraries(kernel_mutations PRIVATE test_support)
+  target_compile_options(kernel_mutations PRIVATE -ffp-contract=off)
+  add_test(NAME emulated.mutations COMMAND kernel_mutations --quick
+           ${PROJECT_SOURCE_DIR}/docs/emulator.md ${PROJECT_SOURCE_DIR})
+  set_tests_properties(emulated.mutations PROPERTIES PROCESSORS 2 COST 100)
+endif()
 # Tests instantiate kernels too, whose sums must not be contracted.
 foreach(target emulator_tests gpu_tests emulated_tests)
   target_compile_options(${target} PRIVATE -ffp-contract=off)
@@ -51,73 +78,79 @@ endforeach()
 target_compile_definitions(gpu_tests PRIVATE THRESHER_VENV_DIR="${PROJECT_SOURCE_DIR}/build/venv")
 # On a machine with a GPU: the run-time layer and the engine for real. They need nothing but
 # themselves; `thresher verify --backend gpu` is the test of the kernels.
-foreach(name smoke engine moe)
-  add_executable(gpu_${name} ${PROJECT_SOURCE_DIR}/tests/gpu/${name}_main.cpp)
-  target_link_libraries(gpu_${name} PRIVATE test_support)
-  add_test(NAME gpu.${name} COMMAND gpu_${name})
-  set_tests_properties(gpu.${name} PROPERTIES SKIP_RETURN_CODE 77)
-  if(NOT THRESHER_SANITIZE)
+if(NOT THRESHER_SANITIZE)
+  foreach(name smoke engine moe)
+    add_executable(gpu_${name} ${PROJECT_SOURCE_DIR}/tests/gpu/${name}_main.cpp)
+    target_link_libraries(gpu_${name} PRIVATE test_support)
     target_link_options(gpu_${name} PRIVATE -static-libstdc++ -static-libgcc)
-  endif()
-endforeach()
-target_sources(gpu_moe PRIVATE ${PROJECT_SOURCE_DIR}/tests/moe/layer_scene.cpp)
+    add_test(NAME gpu.${name} COMMAND gpu_${name})
+    set_tests_properties(gpu.${name} PROPERTIES SKIP_RETURN_CODE 77)
+  endforeach()
+  target_sources(gpu_moe PRIVATE ${PROJECT_SOURCE_DIR}/tests/moe/layer_scene.cpp)
+endif()
 if(THRESHER_TOOLS)
   thresher_test_folder(measure thresher_tools)
-  # Whole matches and ceilings are timed.
-  set(alone Judge.*:CheatsThatNeedMore.*:Light.*)
+  # Their verdicts are a matter of time.
+  set(alone FasterThanLight SlowCallsLoseWhatTheMedianGains BurningWhileIdleDoesNotPay)
+  list(TRANSFORM alone PREPEND CheatsThatNeedMore.)
+  list(JOIN alone : alone)
   thresher_test_folder(referee thresher_tools)
   unset(alone)
   thresher_test_folder(tune thresher_tools)
   thresher_test_folder(tank thresher_tools)
   thresher_test_folder(cluster thresher_tools)
   thresher_test_folder(report thresher_tools)
+  # They wait more than they work.
+  set(first Killed.*:Interrupted.*)
   thresher_test_folder(cli thresher_tools)
+  unset(first)
   thresher_test_folder(bench thresher_tools)
   target_compile_definitions(bench_tests PRIVATE
                              THRESHER_VENV_DIR="${PROJECT_SOURCE_DIR}/build/venv")
   # The referee on a machine with a GPU: honest contestants pass, cheats lose by their check.
-  add_executable(gpu_referee ${PROJECT_SOURCE_DIR}/tests/referee/gpu_referee_main.cpp)
-  target_include_directories(gpu_referee PRIVATE ${PROJECT_SOURCE_DIR}/tests/referee)
-  target_compile_definitions(gpu_referee PRIVATE
-    THRESHER_SOURCE_DIR="${PROJECT_SOURCE_DIR}" THRESHER_BINARY_DIR="${PROJECT_BINARY_DIR}")
-  target_link_libraries(gpu_referee PRIVATE test_support thresher_tools)
   if(NOT THRESHER_SANITIZE)
+    add_executable(gpu_referee ${PROJECT_SOURCE_DIR}/tests/referee/gpu_referee_main.cpp)
+    target_include_directories(gpu_referee PRIVATE ${PROJECT_SOURCE_DIR}/tests/referee)
+    target_compile_definitions(gpu_referee PRIVATE
+      THRESHER_SOURCE_DIR="${PROJECT_SOURCE_DIR}" THRESHER_BINARY_DIR="${PROJECT_BINARY_DIR}")
+    target_link_libraries(gpu_referee PRIVATE test_support thresher_tools)
     target_link_options(gpu_referee PRIVATE -static-libstdc++ -static-libgcc)
+    add_test(NAME referee.gpu COMMAND gpu_referee $<TARGET_FILE:thresher_cli> ${PROJECT_SOURCE_DIR})
+    set_tests_properties(referee.gpu PROPERTIES SKIP_RETURN_CODE 77 RUN_SERIAL TRUE)
   endif()
-  add_test(NAME referee.gpu COMMAND gpu_referee $<TARGET_FILE:thresher_cli> ${PROJECT_SOURCE_DIR})
-  set_tests_properties(referee.gpu PROPERTIES SKIP_RETURN_CODE 77 RUN_SERIAL TRUE)
   # These start the command itself.
   add_dependencies(cli_tests thresher_cli)
   add_dependencies(referee_tests thresher_cli)
   add_dependencies(tank_tests thresher_cli)
 endif()
 
-# Seasons on a Slurm that the test starts itself, where it can. Its nodes measure nothing, but they take
-# all cores.
+# Seasons on a Slurm that the test starts itself, where it can. Its nodes measure nothing, and wait most of the time.
 if(THRESHER_TOOLS AND NOT THRESHER_SANITIZE)
   add_test(NAME cluster.slurm
            COMMAND python3 -B ${PROJECT_SOURCE_DIR}/tests/cluster/slurm_season.py
                    $<TARGET_FILE:thresher_cli>)
-  set_tests_properties(cluster.slurm PROPERTIES SKIP_RETURN_CODE 77 RUN_SERIAL TRUE)
+  set_tests_properties(cluster.slurm PROPERTIES SKIP_RETURN_CODE 77 COST 1000)
 endif()
 
 # Our number formats against somebody else's. The interpreter is looked up when the test runs, so
-# that the packages ./run puts into build/venv count at once.
-add_executable(dump_encodings ${PROJECT_SOURCE_DIR}/tests/nvfp4/dump_encodings.cpp)
-target_link_libraries(dump_encodings PRIVATE thresher thresher_flags)
-add_test(NAME nvfp4.ml_dtypes
-         COMMAND ${CMAKE_COMMAND} -E env
-                 --modify PATH=path_list_prepend:${PROJECT_SOURCE_DIR}/build/venv/bin
-                 python3 ${PROJECT_SOURCE_DIR}/tests/nvfp4/ml_dtypes_check.py
-                 $<TARGET_FILE:dump_encodings>)
-set_tests_properties(nvfp4.ml_dtypes PROPERTIES SKIP_RETURN_CODE 77)
+# that the packages ./run puts into build/venv count at once. A sanitizer has nothing to see in scripts.
+if(NOT THRESHER_SANITIZE)
+  add_executable(dump_encodings ${PROJECT_SOURCE_DIR}/tests/nvfp4/dump_encodings.cpp)
+  target_link_libraries(dump_encodings PRIVATE thresher thresher_flags)
+  add_test(NAME nvfp4.ml_dtypes
+           COMMAND ${CMAKE_COMMAND} -E env
+                   --modify PATH=path_list_prepend:${PROJECT_SOURCE_DIR}/build/venv/bin
+                   python3 ${PROJECT_SOURCE_DIR}/tests/nvfp4/ml_dtypes_check.py
+                   $<TARGET_FILE:dump_encodings>)
+  set_tests_properties(nvfp4.ml_dtypes PROPERTIES SKIP_RETURN_CODE 77)
+endif()
 
 # README's tables against the files they are made from.
 add_test(NAME results.tables
          COMMAND python3 ${PROJECT_SOURCE_DIR}/results/tables.py --check)
 
 # The report as a browser sees it. Chromium is looked up when the test runs.
-if(THRESHER_TOOLS)
+if(THRESHER_TOOLS AND NOT THRESHER_SANITIZE)
   add_executable(write_sample_report ${PROJECT_SOURCE_DIR}/tests/report/write_sample_report.cpp)
   target_link_libraries(write_sample_report PRIVATE test_support thresher_tools)
   add_test(NAME report.browser
@@ -127,9 +160,13 @@ if(THRESHER_TOOLS)
 endif()
 
 # Readers of other people's bytes against mutations of good examples: thresher_fuzz(NAME LIBRARY EXAMPLE...).
+set(fuzz_folder ${PROJECT_SOURCE_DIR}/tests/fuzz)
+add_library(fuzz_driver OBJECT ${fuzz_folder}/driver.cpp ${fuzz_folder}/mutate.cpp)
+target_include_directories(fuzz_driver PUBLIC ${PROJECT_SOURCE_DIR}/tests)
+target_link_libraries(fuzz_driver PRIVATE thresher thresher_flags)
+
 function(thresher_fuzz name library)
-  set(folder ${PROJECT_SOURCE_DIR}/tests/fuzz)
-  add_executable(${name}_fuzz ${folder}/${name}_fuzz.cpp ${folder}/driver.cpp ${folder}/mutate.cpp)
+  add_executable(${name}_fuzz ${fuzz_folder}/${name}_fuzz.cpp $<TARGET_OBJECTS:fuzz_driver>)
   target_include_directories(${name}_fuzz PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name}_fuzz PRIVATE ${library} thresher_flags)
   add_test(NAME fuzz.${name} COMMAND ${name}_fuzz --seconds ${THRESHER_FUZZ_SECONDS} ${ARGN})
@@ -196,6 +233,7 @@ if(TARGET thresher_shared)
   thresher_python_test(docs numpy>=1.23)
   thresher_python_test(torch torch>=2.11 numpy>=1.23)
   thresher_python_test(transformers transformers>=5.17 torch>=2.11 numpy>=1.23)
+  thresher_python_test(vllm vllm==0.32)
   if(THRESHER_TOOLS)
     add_test(NAME python.wheel
              COMMAND python3 -B ${PROJECT_SOURCE_DIR}/tests/python/wheel_check.py ${PROJECT_BINARY_DIR})

@@ -3,8 +3,8 @@
 """Layers on the CPU, ours and llama.cpp's in turn, and how many times faster ours is.
 
     git clone https://github.com/ggml-org/llama.cpp LLAMA
-    cmake -S LLAMA/ggml -B LLAMA/build -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF -DGGML_OPENMP=OFF
-    cmake --build LLAMA/build
+    cmake -S LLAMA -B LLAMA/build -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF -DGGML_OPENMP=OFF
+    cmake --build LLAMA/build --target ggml
     results/llama_layers.py build/release/thresher LLAMA > results/xeon/llama_layers.jsonl
 
 Every round runs all programs once, each with the same threads, so that all see the same machine. A line has the ratio
@@ -25,7 +25,7 @@ TYPES = ["nvfp4", "mxfp4+repack", "q4_0+repack"]
 
 def build(llama, folder):
     program = folder / "ggml_layer"
-    libraries = sorted(str(path) for path in (llama / "build" / "src").rglob("*.a"))
+    libraries = sorted(str(path) for path in (llama / "build").rglob("libggml*.a"))
     subprocess.run(["g++", "-std=c++20", "-O2", f"-I{llama}/ggml/include", HERE / "ggml_layer.cpp", "-o", program,
                     "-Wl,--start-group", *libraries, "-Wl,--end-group", "-pthread", "-ldl", "-lm"], check=True)
     return program

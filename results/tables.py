@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the tables of README.md and results/README.md that come from the files in results/.
+"""Writes the tables of README.md, results/README.md, docs/moe.md and docs/python.md that come from the files in results/.
 
 A table stands between the lines `<!-- table FILE -->` and `<!-- end of table -->`, where FILE is
-made by `thresher bench --json`, by choice.py, by rematch.py or by `thresher ledger export`, from the
-root of the house.
+made by `thresher bench --json`, by choice.py, by rematch.py, by bench/generation.py or by
+`thresher ledger export`, from the root of the house.
 
     results/tables.py            rewrites the tables
     results/tables.py --check    exit code 1 if a document does not show what the files say
@@ -15,7 +15,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-DOCUMENTS = (ROOT / "README.md", ROOT / "results" / "README.md")
+DOCUMENTS = (ROOT / "README.md", ROOT / "results" / "README.md", ROOT / "docs" / "moe.md", ROOT / "docs" / "python.md")
 TABLE = re.compile(r"(<!-- table (\S+) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
 
 
@@ -132,7 +132,61 @@ def season_table(entries):
     return table(["> id", "pitch", "claimed", "measured (95 %)", "verdict"], lines)
 
 
+def generation_table(rows):
+    """Memory and tokens per second of a model, by what its experts are."""
+    batches = [key for key in rows[0] if key.startswith("decode_")]
+    head = ["experts", "> memory GB", "> prefill, tokens/s",
+            *(f"> decode, tokens/s, batch {key.rpartition('_')[2]}" for key in batches)]
+    return table(head, ([row["experts"].replace("nvfp4", "NVFP4, W4A16"), f"{row['memory_gb']:.2f}",
+                         f"{row['prefill_tokens_per_s']:,}", *(f"{row[key]:,.0f}" for key in batches)] for row in rows))
+
+
+def layers_table(file):
+    """A row per layer and routing, a column per number of tokens."""
+    rows = rows_of(file)
+    peers = {}  # the better one's time
+    for row in rows_of(str(pathlib.Path(file).parent / "layer_peers.jsonl")):
+        key = row["layer"], row["routing"], row["tokens"]
+        peers[key] = min(row["median_us"], peers.get(key, row["median_us"]))
+    cells = {}
+    for row in rows:
+        key = row["layer"], row["routing"], row["tokens"]
+        ratio = f", {peers[key] / row['median_us']:.2f}x" if key in peers else ""
+        cells[key] = f"{us_text(row['median_us'])} ({row['share_of_light']:.2f}{ratio})"
+    return layer_rows(cells)
+
+
+def layer_peers_table(file):
+    cells = {}
+    for row in rows_of(file):
+        key = row["layer"], row["routing"], row["tokens"]
+        cells.setdefault(key, {})[row["peer"]] = us_text(row["median_us"])
+    return layer_rows({key: f"{peer['humming']} / {peer['marlin']}" for key, peer in cells.items()})
+
+
+def layer_rows(cells):
+    tokens = sorted({key[2] for key in cells})
+    lines = [[f"`{layer}`", routing, *(cells.get((layer, routing, t), "–") for t in tokens)]
+             for layer, routing in dict.fromkeys(key[:2] for key in cells)]
+    return table(["layer", "routing", *(f"> T = {t}" for t in tokens)], lines)
+
+
+def variants_table(rows):
+    """A row per problem and variant: problems as in the file, each with its fastest first."""
+    places = list(dict.fromkeys(row["problem"] for row in rows))
+    rows = sorted(rows, key=lambda row: (places.index(row["problem"]), row["median_us"]))
+    return table(["suite", "problem", "> floor µs", "> µs", "variant"],
+                 ([row["suite"], title_of(row), us_text(row["speed_of_light_us"]),
+                   us_text(row["median_us"]), f"`{row['variant']}`"] for row in rows))
+
+
 def table_of(file):
+    if file.endswith("/ampere.jsonl"):
+        return variants_table(rows_of(file))
+    if file.endswith("/layer_peers.jsonl"):
+        return layer_peers_table(file)
+    if file.endswith("/layers.jsonl"):
+        return layers_table(file)
     if file.endswith("_alone.jsonl"):
         return surroundings_table(file)
     rows = rows_of(file)
@@ -140,6 +194,8 @@ def table_of(file):
         return season_table(rows)
     if "contestant" in rows[0]:
         return rematch_table(rows)
+    if "prefill_tokens_per_s" in rows[0]:
+        return generation_table(rows)
     keys = {(row["problem"], row["op"], row["threads"]) for row in rows}
     return bench_table(rows) if len(keys) == len(rows) else choice_sentence(rows)
 

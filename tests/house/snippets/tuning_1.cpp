@@ -9,8 +9,8 @@ using namespace thresher;
 
 int main() {
   std::ofstream("plan.json")
-      << R"({"thresher_plan": 1, "machine": {"backend": "cpu", "device": "none",
-    "threads": 3, "version": "0"}, "entries": []})";
+      << R"({"thresher_plan": 2, "machines": [{"machine": {"backend": "cpu", "device": "none",
+    "threads": 3, "version": "0"}, "entries": []}]})";
   // body
   return engine.plan_note().find("plan.json is not used") == 0 ? 0 : 1;
 }
