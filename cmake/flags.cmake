@@ -53,8 +53,8 @@ endif()
 
 # Most of the time of compiling a file goes into its headers, so files are compiled together: those of a folder of src/, up to
 # sixteen at a time, and those of a room of tests/ with its folders (of tests/gpu/ an architecture's), up to forty.
-# Anonymous namespaces there share their names. Files with options of their own, such as the CPU's bodies, stay alone. A
-# linter reads every header of every compilation with every rule, so for it ROOMS puts all of src/<room>/ together.
+# Anonymous namespaces there share their names. Files with options of their own, such as the CPU's bodies, stay alone. To a
+# linter, and to a compiler that does not optimise, headers are nearly all there is: for them ROOMS puts all of src/<room>/ together.
 function(thresher_compile_together target)
   if(NOT THRESHER_TOGETHER)
     return()
@@ -64,7 +64,7 @@ function(thresher_compile_together target)
   foreach(source IN LISTS sources)
     file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${source})
     get_filename_component(folder ${folder} DIRECTORY)
-    if(THRESHER_TOGETHER STREQUAL ROOMS)
+    if(THRESHER_TOGETHER STREQUAL ROOMS AND NOT folder MATCHES "^tests/")
       string(REGEX MATCH "^(src/)?[^/]+" room ${folder})
       string(MAKE_C_IDENTIFIER "${room}" group)
     else()

@@ -131,7 +131,7 @@ void print_heading(const std::vector<BenchRow>& rows) {
   std::string heading = lane.ceilings.title;
   if (!differs(rows, op_of)) heading += ", " + op_of(rows.front());
   if (!differs(rows, variant_of)) heading += ", " + variant_of(rows.front());
-  fmt::print("{}\ntimed {}; ceilings {}\n", heading, rows.front().timed, lane.ceilings.text);
+  fmt::print("{}\ntimed {}\nceilings {}\n", heading, rows.front().timed, lane.ceilings.text);
 }
 
 template <typename Keep>

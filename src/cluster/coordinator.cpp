@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <fstream>
 #include <iterator>
@@ -26,14 +27,30 @@ std::ptrdiff_t file_count(const std::filesystem::path& folder) {
   return std::distance(std::filesystem::directory_iterator(folder), {});
 }
 
-std::string last_line(const std::filesystem::path& path) {
+struct TaskLog {
+  std::string node;        // that the task began on, or empty
+  std::string last_words;  // of the task itself
+};
+
+bool is_node_name(const std::string& text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) || c == '-' || c == '_' || c == '.';
+  });
+}
+
+TaskLog task_log(const std::filesystem::path& path) {
   constexpr std::size_t kBytesMax = 300;
   std::ifstream file(path);
-  std::string last;
+  TaskLog log;
   for (std::string line; std::getline(file, line);) {
-    if (!line.empty()) last = line;
+    if (const std::string node = line.substr(std::min(line.size(), kNodeLine.size()));
+        line.starts_with(kNodeLine) && is_node_name(node)) {
+      log.node = node;
+    } else if (!line.empty()) {
+      log.last_words = referee::printable(line, kBytesMax);
+    }
   }
-  return referee::printable(last, kBytesMax);
+  return log;
 }
 
 }  // namespace
@@ -163,6 +180,7 @@ void Coordinator::note_absence(Pending& pending) {
     return;
   }
   pending.was_absent = false;
+  if (const std::string node = task_log(pending.log).node; !node.empty()) pending.node = node;
   const std::string text = failure_text(pending);
   options_.announce(fmt::format("{}: {}", pending.order->id, text));
   if (tries(pending) < options_.tries_max) return;
@@ -175,7 +193,7 @@ std::string Coordinator::failure_text(const Pending& pending) const {
   if (found != failures_.end()) {
     return fmt::format("node {}: {}", found->second.back().node, found->second.back().text);
   }
-  const std::string last_words = last_line(pending.log);
+  const std::string last_words = task_log(pending.log).last_words;
   return fmt::format("its task{} ended {}", pending.node.empty() ? "" : " on node " + pending.node,
                      last_words.empty() ? fmt::format("without a word in {}", pending.log.string())
                                         : fmt::format("with the words: {}", last_words));

@@ -172,8 +172,10 @@ std::vector<std::string> sbatch_words(const SlurmOptions& options, const ArrayJo
   return words;
 }
 
+// The first line of a task's log names its node: who dies at once is seen there by no look at the
+// queue.
 std::string batch_script(const ArrayJob& array) {
-  std::string script = "#!/bin/sh\nexec";
+  std::string script = fmt::format("#!/bin/sh\necho \"{}$SLURMD_NODENAME\"\nexec", kNodeLine);
   for (const std::string& word : array.command) script += " " + shell_word(word);
   return script + "\n";
 }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace thresher::cluster {
@@ -59,6 +60,8 @@ std::vector<QueuedTask> parse_queue(const std::string& text);
 
 // The words of sbatch, and the script it reads from stdin.
 std::vector<std::string> sbatch_words(const SlurmOptions& options, const ArrayJob& array);
+inline constexpr std::string_view kNodeLine =
+    "on node ";  // begins the line that the script prints first
 std::string batch_script(const ArrayJob& array);
 
 // Tasks that are better played again than waited for: put off after a requeue, or held after their

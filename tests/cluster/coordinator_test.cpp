@@ -138,6 +138,22 @@ TEST(Coordinator, TheLastWordsOfATaskAreHeard) {
       << results.at(0);
 }
 
+// A node on which a task dies at once is free again before anybody looks at the queue, and takes
+// the next one too.
+TEST(Coordinator, ANodeWhereTasksDieAtOnceIsNotAskedAgain) {
+  FakeCluster fake;
+  fake.works = false;
+  const Spool spool = fake.spool();
+  for (const char* name : {"1", "2", "3"}) {
+    std::ofstream(spool.logs() / (name + std::string("_0.txt")))
+        << "on node bad" << name << "\nexec: thresher: not found\non node $(reboot)\n";
+  }
+  const std::vector<std::string> results = results_of(fake, orders_of({"a"}));
+  EXPECT_NE(results.at(0).find("on node bad3 ended"), std::string::npos) << results.at(0);
+  ASSERT_EQ(fake.submitted.size(), 3u);
+  EXPECT_EQ(fake.submitted[1].excluded_nodes, std::vector<std::string>{"bad1"});
+}
+
 TEST(Coordinator, TheNextOneWaitsForWhatIsUnderWay) {
   FakeCluster fake;
   Spool spool = fake.spool();

@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -278,7 +279,9 @@ def main(thresher):
         return 77
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="thresher-slurm-") as name:
-        test = Test(os.path.abspath(thresher), pathlib.Path(name))
+        # A node of its own /tmp would not find a program that lies there.
+        command = shutil.copy(thresher, pathlib.Path(name) / "thresher")
+        test = Test(str(command), pathlib.Path(name))
         full_disk = ["unshare", "-m", "sh", "-c",
                      'mount -t tmpfs -o size=16k tmpfs /tmp && exec "$@"', "sh"]
         with small_slurm.Slurm(test.folder / "slurm", ["n1", "n2", "n3", "n4"],

@@ -34,7 +34,8 @@ TEST(Slurm, AnArrayIsExclusiveLimitedAndNamed) {
     EXPECT_TRUE(has(words, word)) << word;
   }
   EXPECT_EQ(batch_script(small_array()),
-            "#!/bin/sh\nexec '/opt/it'\\''s/thresher' 'task' '/shared/spool' '000004'\n");
+            "#!/bin/sh\necho \"on node $SLURMD_NODENAME\"\nexec '/opt/it'\\''s/thresher' 'task' "
+            "'/shared/spool' '000004'\n");
 }
 
 TEST(Slurm, WhatWasNotAskedForIsNotSaid) {
