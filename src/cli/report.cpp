@@ -19,6 +19,7 @@ namespace thresher::cli {
 namespace {
 
 constexpr const char* kDefaultOutput = "out/report.html";
+constexpr int kLinksMax = 40;  // as Linux
 
 struct ReportOptions {
   std::vector<std::filesystem::path> ledgers;
@@ -85,20 +86,30 @@ ReportSources sources_of(const ReportOptions& options, const std::vector<Ledger>
   return sources;
 }
 
-// Whole or not at all: a reader who reloads the page never sees half of one.
-void write_page(const std::filesystem::path& path, const std::string& page) {
-  const std::filesystem::path unfinished = path.string() + ".part";
+// Whole or not at all: a reader who reloads the page never sees half of one. Links are followed;
+// what is no file, such as /dev/stdout, is written to as it is.
+void write_page(const std::filesystem::path& output, const std::string& page) {
   std::error_code error;
+  std::filesystem::path path = output;
+  for (int links = 0; links < kLinksMax && std::filesystem::is_symlink(path, error); ++links) {
+    path = path.parent_path() / std::filesystem::read_symlink(path, error);
+  }
+  const bool is_other = std::filesystem::exists(path, error) &&
+                        !std::filesystem::is_regular_file(path, error) &&
+                        !std::filesystem::is_directory(path, error);
+  std::filesystem::path unfinished = path;
+  if (!is_other) unfinished += ".part";
   if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
   std::ofstream file(unfinished, std::ios::binary);
   file << page;
   file.close();
-  if (file) std::filesystem::rename(unfinished, path, error);
+  if (file && !is_other) std::filesystem::rename(unfinished, path, error);
   if (file && !error) return;
   std::error_code ignored;
-  std::filesystem::remove(unfinished, ignored);
-  throw Error(fmt::format("cannot write '{}'; is the folder writable, and the disk not full?",
-                          path.string()));
+  if (!is_other) std::filesystem::remove(unfinished, ignored);
+  throw Error(
+      fmt::format("cannot write '{}' (--output); is the folder writable, and the disk not full?",
+                  output.string()));
 }
 
 int run_report(ReportOptions& options) {

@@ -8,6 +8,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/season_command.hpp"
+#include "cli/terminal.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -24,9 +25,9 @@ std::string why_not(const SeasonRecord& record, const std::string& pitch) {
     return "the champion does this already, or the time was over";
   }
   return fmt::format(
-      "a round ends when a pitch is accepted; 'thresher round --season {}' plays it "
+      "a round ends when a pitch is accepted; '{} round --season {}' plays it "
       "against the new champion",
-      record.start.at("name").get<std::string>());
+      called_as(), record.start.at("name").get<std::string>());
 }
 
 // Nobody names a pitch to see it passed over in silence.
@@ -50,9 +51,10 @@ Command round_command() {
           .what = "Play one round: vote, build, judge",
           .options = all,
           .run = [options] {
+            std::vector<Pitch> pitches = named_pitches(*options);
             Ledger ledger(options->ledger);
             const std::unique_ptr<ClusterPlace> place = place_of(*options);
-            SeasonSetup setup = make_setup(*options, ledger, place.get());
+            SeasonSetup setup = make_setup(*options, std::move(pitches), ledger, place.get());
             setup.rounds_max = 1;
             setup.stays_open = true;
             setup.rules.tries_max =

@@ -118,12 +118,18 @@ void print_scoreboard(const Scoreboard& board) {
       std::any_of(board.rows.begin(), board.rows.end(),
                   [](const ScoreboardRow& row) { return !row.reason.empty(); });
   if (has_reasons) print_reasons(board);
-  if (!board.champion.empty()) fmt::print("\nChampion: {}\n", board.champion);
+  if (!board.champion.empty()) {
+    Table champion({{""}, {""}});
+    champion.add_row({"Champion:", board.champion});
+    fmt::print("\n");
+    print(champion);
+  }
   if (board.veto_count > 0) {
     fmt::print(
-        "{} of the pitches met a constraint; 'thresher ledger show --season {} --kind veto' "
-        "says which\n",
-        board.veto_count, board.season);
+        "{}", wrapped(fmt::format("{} of the pitches met a constraint; '{} ledger show --season {} "
+                                  "--kind veto' says which",
+                                  board.veto_count, called_as(), board.season),
+                      terminal_width(stdout)));
   }
   if (!board.credibilities.empty()) print_credibilities(board.credibilities, board.reported);
   if (!board.wrong_sheets.empty()) print_wrong_sheets(board);

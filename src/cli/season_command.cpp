@@ -26,6 +26,7 @@
 #include "cli/season_summary.hpp"
 #include "cli/season_ticker.hpp"
 #include "cli/selection.hpp"
+#include "cli/terminal.hpp"
 #include "cli/terms_option.hpp"
 #include "referee/statistics/json.hpp"
 #include "tank/pitch/shipped_pitches.hpp"
@@ -315,12 +316,17 @@ std::vector<Option> season_options(SeasonOptions& options) {
   return all;
 }
 
-SeasonSetup make_setup(const SeasonOptions& options, const Ledger& ledger, ClusterPlace* place) {
+std::vector<Pitch> named_pitches(const SeasonOptions& options) {
+  return load_pitches(options.pitches);
+}
+
+SeasonSetup make_setup(const SeasonOptions& options, std::vector<Pitch> pitches,
+                       const Ledger& ledger, ClusterPlace* place) {
   check_cluster(options.cluster);
   SeasonSetup setup;
   setup.rules.season = season_name(options, ledger);
   if (place != nullptr) place->claim(setup.rules.season);
-  setup.pitches = load_pitches(options.pitches);
+  setup.pitches = std::move(pitches);
   const SeasonRecord record = read_season(ledger, setup.rules.season);
   const bool is_new = !record.has_started;
   if (!is_new) {
@@ -366,7 +372,7 @@ SeasonSetup make_setup(const SeasonOptions& options, const Ledger& ledger, Clust
 
 // Every step is in the ledger before the next begins, so nothing but the match at hand is lost.
 std::string how_to_go_on(const SeasonOptions& options, const SeasonSetup& setup) {
-  std::string command = setup.stays_open ? "thresher round" : "thresher season --resume";
+  std::string command = called_as() + (setup.stays_open ? " round" : " season --resume");
   command += fmt::format(" --season {} --ledger {} --seconds {} --match-seconds {}",
                          shell_quoted(setup.rules.season), shell_quoted(options.ledger.string()),
                          options.seconds, options.match_seconds);
@@ -445,7 +451,8 @@ int play(const SeasonOptions& options, Ledger& ledger, const SeasonSetup& setup,
     fmt::print("{}\n", to_ordered_json(board).dump());
   } else {
     print_scoreboard(board);
-    fmt::print("\n{}", season_summary(read_season(ledger, board.season), options.ledger));
+    fmt::print("\n{}", season_summary(read_season(ledger, board.season), options.ledger,
+                                      terminal_width(stdout)));
   }
   return board.rows.empty() ? kExitFailure : kExitOk;
 }

@@ -42,9 +42,14 @@ std::vector<Option> season_options(SeasonOptions& options);
 // Where matches are played, if not here; null: here.
 std::unique_ptr<ClusterPlace> place_of(const SeasonOptions& options);
 
+// The pitches that the options name; read before there is a ledger, so that a mistake leaves none
+// behind.
+std::vector<Pitch> named_pitches(const SeasonOptions& options);
+
 // Measures the machine when the season is new, and takes everything from the ledger when it goes
 // on.
-SeasonSetup make_setup(const SeasonOptions& options, const Ledger& ledger, ClusterPlace* place);
+SeasonSetup make_setup(const SeasonOptions& options, std::vector<Pitch> pitches,
+                       const Ledger& ledger, ClusterPlace* place);
 
 // Plays with the real referee, says on stderr what happens, and prints the scoreboard.
 int play(const SeasonOptions& options, Ledger& ledger, const SeasonSetup& setup,

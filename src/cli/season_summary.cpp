@@ -5,34 +5,16 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <sstream>
 #include <vector>
 
 #include "cli/ledger_path.hpp"
+#include "cli/terminal.hpp"
 #include "engine/backends.hpp"
 #include "referee/statistics/json.hpp"
 #include "tank/season/overtime.hpp"
 
 namespace thresher::cli {
 namespace {
-
-constexpr std::size_t kWidth = 100;
-
-std::string wrapped(const std::string& text) {
-  std::istringstream words(text);
-  std::string lines;
-  std::size_t column = 0;
-  for (std::string word; words >> word;) {
-    if (column > 0 && column + 1 + word.size() > kWidth) {
-      lines += '\n';
-      column = 0;
-    }
-    if (column > 0) lines += ' ', ++column;
-    lines += word;
-    column += word.size();
-  }
-  return lines + '\n';
-}
 
 struct Won {
   std::string title;
@@ -164,33 +146,35 @@ bool has_more_to_play(const SeasonRecord& record, const Outcomes& outcomes) {
 }
 
 std::string next_text(const SeasonRecord& record, const Outcomes& outcomes,
-                      const std::filesystem::path& ledger) {
+                      const std::filesystem::path& ledger, std::size_t width_max) {
   const std::string season = record.start.at("name");
   const std::string where =
       ledger == kDefaultLedger ? "" : fmt::format(" --ledger {}", ledger.string());
   std::vector<std::pair<std::string, std::string>> lines;
   const auto add = [&](const std::string& command, const std::string& what) {
-    lines.emplace_back(command, what);
+    lines.emplace_back(called_as() + " " + command, what);
   };
   if (has_more_to_play(record, outcomes)) {
-    add(fmt::format("thresher season --season {} --more 120{}", season, where),
-        "goes on with what is open");
+    add(fmt::format("season --season {} --more 120{}", season, where), "goes on with what is open");
   }
-  add(fmt::format("thresher report --season {}{}", season, where), "makes a page of it");
-  add("thresher pitch show plain_c -o mine", "a pitch to change into your own");
-  add("thresher round mine/plain_c.toml", "plays it");
+  add(fmt::format("report --season {}{}", season, where), "makes a page of it");
+  add("pitch show plain_c -o mine", "a pitch to change into your own");
+  add("round mine/plain_c.toml", "plays it");
   std::size_t width = 0;
   for (const auto& [command, what] : lines) width = std::max(width, command.size());
   std::string text = "Next:\n";
   for (const auto& [command, what] : lines) {
-    text += fmt::format("  {:<{}}  {}\n", command, width, what);
+    const bool fits = 2 + width + 2 + what.size() <= width_max;
+    text += fits ? fmt::format("  {:<{}}  {}\n", command, width, what)
+                 : fmt::format("  {}\n      {}\n", command, what);
   }
   return text;
 }
 
 }  // namespace
 
-std::string season_summary(const SeasonRecord& record, const std::filesystem::path& ledger) {
+std::string season_summary(const SeasonRecord& record, const std::filesystem::path& ledger,
+                           std::size_t width) {
   const Outcomes outcomes = outcomes_of(record);
   if (outcomes.last.empty()) {
     std::string text = "Nothing was played: no pitch could enter a round.\n";
@@ -200,8 +184,9 @@ std::string season_summary(const SeasonRecord& record, const std::filesystem::pa
     return text;
   }
   return wrapped(fmt::format("{} {} {}{}", accepted_text(outcomes), gain_text(record, outcomes),
-                             rest_text(outcomes), classes_text(record))) +
-         '\n' + next_text(record, outcomes, ledger);
+                             rest_text(outcomes), classes_text(record)),
+                 width) +
+         '\n' + next_text(record, outcomes, ledger, width);
 }
 
 }  // namespace thresher::cli

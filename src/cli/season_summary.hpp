@@ -2,6 +2,7 @@
 // A season in words: what was accepted and why, what is better now, what to do next.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 
@@ -9,7 +10,9 @@
 
 namespace thresher::cli {
 
-// Lines of at most 100 columns. `ledger` is named in the commands where it is not the default.
-std::string season_summary(const SeasonRecord& record, const std::filesystem::path& ledger);
+// Prose in lines of at most `width` columns; commands stay whole. `ledger` is named in them where
+// it is not the default.
+std::string season_summary(const SeasonRecord& record, const std::filesystem::path& ledger,
+                           std::size_t width);
 
 }  // namespace thresher::cli

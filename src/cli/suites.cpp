@@ -45,16 +45,17 @@ nlohmann::ordered_json to_json(const Suite& suite) {
 
 void print_suite(const Suite& suite) {
   fmt::print("{}: {}\n", suite.name, suite.description);
-  Table table({{"  problem"},
+  Table table({{"problem"},
                {"op"},
                {"activations"},
                {"output"},
                {"groups", Align::kRight},
                {"m", Align::kRight},
                {"n", Align::kRight},
-               {"k", Align::kRight}});
+               {"k", Align::kRight}},
+              2);
   for (const Problem& problem : suite.problems) {
-    table.add_row({"  " + problem.name, std::string(to_string(problem.op)),
+    table.add_row({problem.name, std::string(to_string(problem.op)),
                    std::string(to_string(problem.activations)),
                    std::string(to_string(problem.output)), fmt::format("{}", problem.groups.size()),
                    range_of(problem, [](const Group& group) { return group.m; }),

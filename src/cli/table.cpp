@@ -16,6 +16,7 @@ namespace {
 constexpr std::string_view kGap = "  ";
 constexpr std::size_t kTextWidthMin = 12;
 constexpr std::size_t kTextWidthLast = 5;
+constexpr std::string_view kBreaks = " ,:_";  // a line may end behind these
 
 std::string_view tone_code(Tone tone) {
   switch (tone) {
@@ -51,7 +52,7 @@ std::string_view first_letters(std::string_view text, std::size_t width) {
 std::size_t line_end(std::string_view text, std::size_t width) {
   const std::string_view fitting = first_letters(text, width);
   if (fitting.size() == text.size()) return text.size();
-  const std::size_t last = fitting.find_last_of(" ,:_");
+  const std::size_t last = fitting.find_last_of(kBreaks);
   return last == std::string_view::npos ? fitting.size() : last + 1;
 }
 
@@ -84,12 +85,14 @@ std::size_t width_of_lines(std::string_view text) {
   return width;
 }
 
-std::size_t longest_word(std::string_view text) {
+std::size_t longest_word(std::string_view text, std::string_view breaks = " ") {
   std::size_t longest = 0;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
+    std::size_t end = std::min(text.find_first_of(breaks), text.size());
+    if (end < text.size() && text[end] != ' ') ++end;  // it stays in its line
     longest = std::max(longest, width_of(text.substr(0, end)));
-    text.remove_prefix(std::min(end + 1, text.size()));
+    text.remove_prefix(end);
+    if (text.starts_with(' ')) text.remove_prefix(1);
   }
   return longest;
 }
@@ -137,9 +140,19 @@ std::size_t Table::number_width_min(std::size_t column, Squeeze squeeze) const {
   return width;
 }
 
+std::size_t Table::text_width_min(std::size_t column, Squeeze squeeze) const {
+  if (squeeze == Squeeze::kWords) return kTextWidthLast;
+  std::size_t width = longest_word(columns_[column].title, kBreaks);
+  if (squeeze == Squeeze::kText) width = std::max(width, kTextWidthMin);
+  for (const std::vector<Cell>& row : rows_) {
+    width = std::max(width, longest_word(row[column].text, kBreaks));
+  }
+  return width;
+}
+
 std::vector<std::size_t> Table::column_widths(std::size_t width_max) const {
   std::vector<std::size_t> widths;
-  std::size_t total = kGap.size() * (columns_.size() - 1);
+  std::size_t total = indent_ + kGap.size() * (columns_.size() - 1);
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     std::size_t cell_width = 0;
     for (const std::vector<Cell>& row : rows_) {
@@ -154,9 +167,7 @@ std::vector<std::size_t> Table::column_widths(std::size_t width_max) const {
     std::vector<std::size_t> widths_min;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       const bool is_number = columns_[i].align == Align::kRight;
-      widths_min.push_back(is_number                    ? number_width_min(i, squeeze)
-                           : squeeze == Squeeze::kWords ? kTextWidthLast
-                                                        : kTextWidthMin);
+      widths_min.push_back(is_number ? number_width_min(i, squeeze) : text_width_min(i, squeeze));
     }
     total = narrow(widths, widths_min, total, width_max);
   }
@@ -173,7 +184,7 @@ std::string Table::render_row(const std::vector<Cell>& cells,
   }
   std::string out;
   for (std::size_t line_index = 0; line_index < line_count; ++line_index) {
-    std::string line;
+    std::string line(indent_, ' ');
     for (std::size_t i = 0; i < cells.size(); ++i) {
       const auto& lines = lines_of_cell[i];
       const std::string text =

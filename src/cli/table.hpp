@@ -30,8 +30,9 @@ struct Cell {
 
 class Table {
  public:
-  // Without any title there is no header line.
-  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  // Without any title there is no header line. Every line begins with `indent` spaces.
+  explicit Table(std::vector<Column> columns, std::size_t indent = 0)
+      : columns_(std::move(columns)), indent_(indent) {}
 
   void add_row(std::vector<Cell> cells);
   std::string render(bool colour, std::size_t width_max = kWidthUnknown) const;
@@ -41,11 +42,13 @@ class Table {
   enum class Squeeze { kText, kNumbers, kWords };
 
   std::size_t number_width_min(std::size_t column, Squeeze squeeze) const;
+  std::size_t text_width_min(std::size_t column, Squeeze squeeze) const;
   std::vector<std::size_t> column_widths(std::size_t width_max) const;
   std::string render_row(const std::vector<Cell>& cells, const std::vector<std::size_t>& widths,
                          bool colour) const;
 
   std::vector<Column> columns_;
+  std::size_t indent_;
   std::vector<std::vector<Cell>> rows_;
 };
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <sstream>
 #include <string_view>
 
 namespace thresher::cli {
@@ -45,6 +46,27 @@ std::size_t terminal_width(std::FILE* stream) {
   std::size_t width = number_in(std::getenv("COLUMNS"));
   if (width == 0) width = asked_of(stream);
   return width == 0 ? kWidthUnknown : std::clamp(width, kWidthMin, kWidthMax);
+}
+
+std::string wrapped(const std::string& text, std::size_t width) {
+  std::istringstream words(text);
+  std::string lines;
+  std::size_t column = 0;
+  for (std::string word; words >> word;) {
+    if (column > 0 && column + 1 + word.size() > width) {
+      lines += '\n';
+      column = 0;
+    }
+    if (column > 0) lines += ' ', ++column;
+    lines += word;
+    column += word.size();
+  }
+  return lines + '\n';
+}
+
+std::string called_as() {
+  const char* name = std::getenv("THRESHER_CALLED_AS");
+  return name == nullptr || *name == '\0' ? "thresher" : name;
 }
 
 }  // namespace thresher::cli

@@ -9,6 +9,7 @@
 
 #include "cli/selection.hpp"
 #include "cli/table.hpp"
+#include "cli/terminal.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -28,7 +29,7 @@ constexpr std::size_t kFailuresShownMax = 10;
 
 std::string repeat_command(const Failure& failure) {
   std::string command = fmt::format(
-      "thresher verify --backend {}{} --suite {} --problem {} --family {} --seed {}",
+      "{} verify --backend {}{} --suite {} --problem {} --family {} --seed {}", called_as(),
       failure.backend, failure.device.empty() ? "" : " --device " + failure.device,
       shell_quoted(failure.suite_argument), failure.problem, failure.family, failure.seed);
   std::vector<std::string> variants{failure.runner.variant};

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <sstream>
 
 #include "tank/fake_season.hpp"
@@ -13,13 +14,14 @@
 namespace thresher::cli {
 namespace {
 
-std::string summary_of(testing::FakeMachine machine, double seconds = 1e6) {
+std::string summary_of(testing::FakeMachine machine, double seconds = 1e6,
+                       std::size_t width = 100) {
   const testing::ScratchFolder folder;
   Ledger ledger(folder / "ledger.db");
   SeasonSetup setup = testing::fake_setup("s");
   setup.seconds_max = seconds;
   play_season(ledger, setup, testing::fake_tools(machine));
-  return season_summary(read_season(ledger, "s"), "out/ledger.db");
+  return season_summary(read_season(ledger, "s"), "out/ledger.db", width);
 }
 
 TEST(SeasonSummary, SaysWhatWasAcceptedAndWhatItIsGoodFor) {
@@ -54,7 +56,7 @@ TEST(SeasonSummary, NamesControlsThatWereAccepted) {
   setup.rules.tries_max = 1;
   setup.rounds_max = 1;
   play_season(ledger, setup, testing::fake_tools(machine));
-  std::string text = season_summary(read_season(ledger, "s"), "out/ledger.db");
+  std::string text = season_summary(read_season(ledger, "s"), "out/ledger.db", 100);
   EXPECT_NE(text.find("thresher season --season s --more 120 "), std::string::npos) << text;
   std::replace(text.begin(), text.end(), '\n', ' ');
   EXPECT_NE(text.find("Accepted as a control, with the title still to be played for: in_turn."),
@@ -63,8 +65,18 @@ TEST(SeasonSummary, NamesControlsThatWereAccepted) {
 }
 
 TEST(SeasonSummary, KeepsToItsWidth) {
-  std::istringstream lines(summary_of({}));
-  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
+  for (const std::size_t width : {60, 80, 100, 140}) {
+    std::istringstream lines(summary_of({}, 1e6, width));
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), width) << line;
+  }
+}
+
+TEST(SeasonSummary, NamesTheProgramAsItWasCalled) {
+  setenv("THRESHER_CALLED_AS", "./run", 1);
+  const std::string text = summary_of({});
+  unsetenv("THRESHER_CALLED_AS");
+  EXPECT_NE(text.find("\n  ./run report --season s "), std::string::npos) << text;
+  EXPECT_EQ(text.find("  thresher "), std::string::npos) << text;
 }
 
 }  // namespace

@@ -64,6 +64,18 @@ TEST(Table, WrapsSeveralNumbersBetweenThemBeforeWordsBreak) {
   }
 }
 
+TEST(Table, BreaksWordsLastAndKeepsItsIndent) {
+  Table table({{"problem"}, {"activations"}, {"groups", Align::kRight}}, 2);
+  table.add_row({"warp_specialisation_of_something", "nvfp4", "12"});
+  const std::string text = table.render(false, 44);
+  EXPECT_NE(text.find("activations"), std::string::npos) << text;
+  EXPECT_NE(text.find("specialisation_"), std::string::npos) << text;
+  for (const std::string& line : lines_of(text)) {
+    EXPECT_TRUE(line.starts_with("  ")) << text;
+    EXPECT_LE(line.size(), 44u) << text;
+  }
+}
+
 TEST(Table, CountsLettersAndKeepsLines) {
   Table table({{""}, {""}});
   table.add_row({"reason", "k.c:2: \xe2\x80\x98x\xe2\x80\x99\nnote"});

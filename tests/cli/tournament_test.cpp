@@ -98,6 +98,7 @@ TEST_F(Tournament, AFolderWithoutPitchesIsNoSeason) {
     EXPECT_EQ(outcome.exit_code, kExitUsage);
     EXPECT_NE(outcome.err.find("has no pitches: no .toml file is in it"), std::string::npos)
         << outcome.err;
+    EXPECT_FALSE(std::filesystem::exists(ledger_)) << "a mistake leaves no ledger behind";
   }
 }
 

@@ -58,8 +58,19 @@ TEST_F(ReportCommand, DoesNotOverwriteTheLedger) {
 TEST_F(ReportCommand, SaysWhenItCannotWrite) {
   EXPECT_EQ(run({"--output", "/proc/no/page.html"}), kExitFailure);
   EXPECT_EQ(err_,
-            "thresher: cannot write '/proc/no/page.html'; is the folder writable, and the disk not "
-            "full?\n");
+            "thresher: cannot write '/proc/no/page.html' (--output); is the folder writable, and the "
+            "disk not full?\n");
+}
+
+TEST_F(ReportCommand, FollowsLinksAndReplacesNothingThatIsNoFile) {
+  const std::filesystem::path real = folder_ / "real.html";
+  const std::filesystem::path link = folder_ / "link.html";
+  std::filesystem::create_symlink(real, link);
+  EXPECT_EQ(run({"--output", link.string()}), kExitOk) << err_;
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_GT(std::filesystem::file_size(real), 1000u);
+  EXPECT_EQ(run({"--output", "/dev/null"}), kExitOk) << err_;
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
 }
 
 }  // namespace
