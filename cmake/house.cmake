@@ -18,4 +18,5 @@ thresher_house_rule(snippets ${CMAKE_C_COMPILER} ${CMAKE_CXX_COMPILER} $<TARGET_
 if(THRESHER_TOOLS)
   thresher_house_rule(commands $<TARGET_FILE:thresher_cli>)
   thresher_house_rule(tables $<TARGET_FILE:thresher_cli>)
+  thresher_house_rule(pages $<TARGET_FILE:thresher_cli>)
 endif()

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the tables of README.md, results/README.md, docs/moe.md and docs/python.md that come from the files in results/.
 
-A table stands between the lines `<!-- table FILE -->` and `<!-- end of table -->`, where FILE is
-made by `thresher bench --json`, by choice.py, by rematch.py, by bench/generation.py or by
+A table stands between the lines `<!-- table FILE -->` and `<!-- end of table -->`, or `<!-- table FILE SUITE... -->` for
+some of its suites, where FILE is made by `thresher bench --json`, by choice.py, by rematch.py, by bench/generation.py or by
 `thresher ledger export`, from the root of the house.
 
     results/tables.py            rewrites the tables
@@ -16,7 +16,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DOCUMENTS = (ROOT / "README.md", ROOT / "results" / "README.md", ROOT / "docs" / "moe.md", ROOT / "docs" / "python.md")
-TABLE = re.compile(r"(<!-- table (\S+) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
+TABLE = re.compile(r"(<!-- table (\S+)((?: \w+)*) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
 
 
 def rows_of(file):
@@ -180,7 +180,7 @@ def variants_table(rows):
                    us_text(row["median_us"]), f"`{row['variant']}`"] for row in rows))
 
 
-def table_of(file):
+def table_of(file, suites):
     if file.endswith("/ampere.jsonl"):
         return variants_table(rows_of(file))
     if file.endswith("/layer_peers.jsonl"):
@@ -189,7 +189,7 @@ def table_of(file):
         return layers_table(file)
     if file.endswith("_alone.jsonl"):
         return surroundings_table(file)
-    rows = rows_of(file)
+    rows = [row for row in rows_of(file) if not suites or row.get("suite") in suites]
     if "hash" in rows[0]:
         return season_table(rows)
     if "contestant" in rows[0]:
@@ -204,7 +204,7 @@ def main():
     stale = []
     for document in DOCUMENTS:
         text = document.read_text()
-        fresh = TABLE.sub(lambda found: found[1] + table_of(found[2]) + found[4], text)
+        fresh = TABLE.sub(lambda found: found[1] + table_of(found[2], found[3].split()) + found[5], text)
         if fresh != text:
             stale.append(document)
             if "--check" not in sys.argv[1:]:

@@ -266,7 +266,7 @@ TEST_F(Killed, MatchLeavesNothing) {
   }
 }
 
-// Each season is killed, goes on and is killed again; the first then goes on to its end.
+// Each season is killed, goes on and is killed again; every tenth then goes on to its end.
 TEST_F(Killed, SeasonLeavesNothingAndGoesOn) {
   fs::permissions(folder_.path(""), fs::perms{0755});
   for (int turn = 0; turn < kills(1); ++turn) {
@@ -284,7 +284,7 @@ TEST_F(Killed, SeasonLeavesNothingAndGoesOn) {
                                               "--match-seconds", "2"};
     kill_and_look(resumed, SIGTERM, 100 + (turn * 337) % 1400);
     EXPECT_EQ(status_of({"ledger", "verify", "--ledger", ledger_}), 0) << folder_.read("err");
-    if (turn == 0) {
+    if (turn % 10 == 0) {
       EXPECT_EQ(status_of(resumed), 0) << folder_.read("err");
     }
     say_count("seasons", turn);

@@ -9,6 +9,8 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "thresher/error.hpp"
@@ -141,6 +143,62 @@ ReadLedger read_copy(const fs::path& path) {
   return {folder, Database(copy, kPatience)};
 }
 
+bool is_export(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error) && std::ifstream(path).peek() == '{';
+}
+
+// An entry as `ledger export` writes it, one to a line. The guard against gaps is that of every
+// ledger.
+void take_line(const Database& database, const std::string& line) {
+  constexpr int kLineDepthMax = 102;  // of a line around data that is as deep as data may be
+  const auto check_depth = [](int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {
+    if (depth > kLineDepthMax) throw Error("it is nested too deep");
+    return true;
+  };
+  const nlohmann::json entry = nlohmann::json::parse(line, check_depth);
+  const std::string data = entry.at("data").dump();
+  const char* names[] = {"time_utc", "season", "kind", "source", "previous_hash", "hash"};
+  std::string texts[std::size(names)];
+  for (std::size_t i = 0; i < std::size(names); ++i) entry.at(names[i]).get_to(texts[i]);
+  Statement statement(database,
+                      "INSERT INTO entries(id, time_utc, season, kind, source, previous_hash, "
+                      "hash, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
+  statement.bind(entry.at("id").get<std::int64_t>());
+  for (const std::string& text : texts) statement.bind(text);
+  statement.bind(data);
+  statement.step();
+}
+
+void take_lines(const Database& database, const fs::path& path) {
+  Transaction transaction(database, Transaction::Kind::kWrite);
+  std::ifstream file(path);
+  int number = 0;
+  for (std::string line; std::getline(file, line);) {
+    ++number;
+    try {
+      if (!line.empty()) take_line(database, line);
+    } catch (const sqlite::Failure&) {
+      throw Error(
+          fmt::format("ledger '{}', line {}: it does not follow the entry before; export all "
+                      "entries, without --season and --kind",
+                      path.string(), number));
+    } catch (const std::exception& error) {
+      throw Error(fmt::format("ledger '{}', line {}: it is no entry of an exported ledger: {}",
+                              path.string(), number, error.what()));
+    }
+  }
+  transaction.commit();
+}
+
+ReadLedger read_export(const fs::path& path) {
+  const std::shared_ptr<const fs::path> folder = make_folder();
+  Database database(*folder / "exported.db", kPatience);
+  create_schema(database);
+  take_lines(database, path);
+  return {folder, std::move(database)};
+}
+
 // With a writer at work its files are there to be shared. Without one SQLite would make them, which
 // it may not here; then the file stands still, alone or with a rest beside it.
 ReadLedger open_unwritable(const fs::path& path) {
@@ -162,6 +220,7 @@ ReadLedger open_unwritable(const fs::path& path) {
 }  // namespace
 
 ReadLedger read_ledger_file(const fs::path& path) {
+  if (is_export(path)) return read_export(path);
   const fs::path folder = fs::absolute(path).parent_path();
   if (can_write(path) && can_write(folder)) return {nullptr, open_ledger_file(path)};
   ReadLedger ledger = open_unwritable(path);

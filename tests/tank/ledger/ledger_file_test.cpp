@@ -19,6 +19,7 @@
 
 #include "nvfp4/error_message.hpp"
 #include "tank/child.hpp"
+#include "tank/ledger/export.hpp"
 #include "tank/ledger/ledger.hpp"
 #include "tank/raw_sqlite.hpp"
 #include "tank/scratch_folder.hpp"
@@ -162,6 +163,39 @@ TEST(LedgerFile, WaitsToSwitchToWal) {
 }
 
 // For root every place is writable, so the child becomes nobody first.
+TEST(LedgerFile, AnExportIsReadLikeItsLedger) {
+  const ScratchFolder folder;
+  const fs::path path = folder / "ledger.jsonl";
+  std::vector<LedgerEntry> entries;
+  {
+    Ledger ledger(folder / "ledger.db");
+    for (const char* season : {"a", "b", "a"})
+      ledger.append(season, "pitch", "measured", {{"x", 0.1}});
+    entries = ledger.entries();
+  }
+  std::ofstream(path) << to_json_lines(entries);
+  {
+    const Ledger exported(path, LedgerAccess::kRead);
+    EXPECT_TRUE(exported.audit().ok) << exported.audit().first_fault;
+    EXPECT_EQ(exported.seasons(), (std::vector<std::string>{"a", "b"}));
+    EXPECT_EQ(exported.entries().back().hash, entries.back().hash);
+  }
+  std::string changed = to_json_lines(entries);
+  changed.replace(changed.find("0.1"), 3, "0.2");
+  std::ofstream(path) << changed;
+  EXPECT_EQ(Ledger(path, LedgerAccess::kRead).audit().first_fault,
+            "entry 1: hash does not match its contents");
+  const auto complaint = [&](const std::string& text) {
+    std::ofstream(path) << text;
+    return error_message([&] { Ledger ledger(path, LedgerAccess::kRead); });
+  };
+  entries.erase(entries.begin());
+  EXPECT_NE(complaint(to_json_lines(entries)).find("line 1: it does not follow the entry before"),
+            std::string::npos);
+  EXPECT_NE(complaint("{\"id\":1}\n").find("line 1: it is no entry of an exported ledger"),
+            std::string::npos);
+}
+
 TEST(LedgerFile, SaysWhenItMayNotWrite) {
   const ScratchFolder folder;
   const fs::path path = folder / "ledger.db";

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "gemm/random.hpp"
+#include "tank/ledger/export.hpp"
 #include "tank/ledger/ledger.hpp"
 #include "tank/scratch_folder.hpp"
 #include "thresher/error.hpp"
@@ -80,6 +81,36 @@ Reading use(const fs::path& path, const std::vector<LedgerEntry>& originals) {
   } catch (const Error&) {
   }
   return outcome;
+}
+
+// An export is a ledger to read: damage to its text is found as damage to the file is.
+TEST(LedgerFuzz, ExportsNeverPassAChangeEither) {
+  constexpr int kFileCount = 200;
+  constexpr std::uint64_t kSeed = 8;
+  const ScratchFolder folder;
+  bytes_of_a_ledger(folder / "original.db");
+  const std::vector<LedgerEntry> originals = Ledger(folder / "original.db").entries();
+  const std::string text = to_json_lines(originals);
+  const fs::path path = folder / "ledger.jsonl";
+  int damaged_count = 0;
+  for (int i = 0; i < kFileCount; ++i) {
+    SCOPED_TRACE("seed " + std::to_string(kSeed) + ", file " + std::to_string(i));
+    Random random(kSeed, static_cast<std::uint64_t>(i));
+    std::string damaged = text;
+    for (int n = random.between(1, 4); n > 0; --n) {
+      damaged[random.below(damaged.size())] = static_cast<char>(random.below(256));
+    }
+    std::ofstream(path, std::ios::binary) << damaged;
+    Reading outcome = Reading::kError;
+    try {
+      const Ledger ledger(path, LedgerAccess::kRead);
+      outcome = ledger.audit().ok ? Reading::kIntact : Reading::kFailedAudit;
+      EXPECT_TRUE(outcome != Reading::kIntact || same(ledger.entries(), originals));
+    } catch (const Error&) {
+    }
+    if (outcome != Reading::kIntact) ++damaged_count;
+  }
+  EXPECT_GT(damaged_count, kFileCount / 2);
 }
 
 TEST(LedgerFuzz, NeverCrashesAndNeverPassesAChange) {
