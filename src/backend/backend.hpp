@@ -31,6 +31,13 @@ struct ModelledRun {
   double us = 0;           // all of it
 };
 
+// A part that a backend needs: a device, a driver, a compiler.
+struct ReportLine {
+  std::string name;
+  std::string value;
+  bool good = true;  // false: something is missing, and `value` says what to do
+};
+
 using KnobValues = std::map<std::string, std::string>;
 
 struct Backend {
@@ -43,6 +50,10 @@ struct Backend {
   std::string_view season_suite;  // what a season plays on if nobody says
   std::string_view pitch_folder;  // where its shipped pitches lie
   double pilot_seconds = 0;       // that a pilot run of a season takes
+
+  bool has_threads = false;     // its devices compute with as many as their engine was asked for
+  bool in_host_memory = false;  // any host memory serves as theirs
+  bool compiles = false;        // making a plan compiles kernels: several at once are worth it
 
   // Variants.
   std::vector<std::string> (*named_variants)() = nullptr;  // the default first, not all run here
@@ -72,8 +83,13 @@ struct Backend {
   ModelledRun (*model)(const Problem& problem, std::string_view variant,
                        const Machine& machine) = nullptr;
 
+  // What a machine has and lacks of all that its devices need.
+  std::vector<ReportLine> (*report)(const EngineOptions& options) = nullptr;
   // "AMD EPYC 7763", "NVIDIA H200": what constraints and tables call the device. There must be one.
   std::string (*device_name)() = nullptr;
+  // What verdicts hold for: the device's name, how much of it there is, and its clocks. There must
+  // be one.
+  std::string (*machine_class)() = nullptr;
   // Empty, or why it cannot be opened with these options.
   std::string (*why_not)(const EngineOptions& options) = nullptr;
   std::unique_ptr<backend::Device> (*open)(const EngineOptions& options) = nullptr;

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "backend/layer.hpp"
@@ -96,6 +97,12 @@ struct Ceilings {
   std::vector<std::pair<std::string, double>> values;
 };
 
+// By the name that ledgers keep it under.
+struct Fact {
+  std::string name;
+  std::variant<std::string, std::int64_t> value;
+};
+
 class Device {
  public:
   Device(const Backend& row, std::string name) : row_(row), name_(std::move(name)) {}
@@ -108,10 +115,13 @@ class Device {
   // Takes about `seconds`.
   virtual Ceilings measure_ceilings(double seconds) const = 0;
 
-  // Whether it computes with as many threads as its engine was asked for.
-  virtual bool has_threads() const { return false; }
-  // Any host memory serves as the device's.
-  virtual bool computes_in_host_memory() const = 0;
+  // What records say of it.
+  virtual std::vector<Fact> facts() const { return {}; }
+  // How much of what a call reads the next one may still find in a cache.
+  virtual std::size_t cache_bytes() const { return 0; }
+  // That it computes at just now; 0 where nobody tells.
+  virtual int clock_mhz() const { return 0; }
+
   virtual std::unique_ptr<Buffer> allocate(std::size_t bytes) const = 0;
   virtual void synchronize() const {}
 

@@ -22,16 +22,6 @@ void check_variants(const Backend& backend, const std::vector<std::string>& vari
   }
 }
 
-const Backend& backend_meant(const std::string& word, const std::vector<std::string>& variants,
-                             bool has_gpu) {
-  if (!word.empty()) return backend_named(word);
-  if (!variants.empty()) {
-    check_variant_names(variants);
-    return backend_of_variant(variants.front());
-  }
-  return backend_named(has_gpu ? "gpu" : "cpu");
-}
-
 // The active one, and the one that ./run makes beside the build.
 std::vector<std::string> python_environments() {
   std::vector<std::string> environments;
@@ -61,23 +51,27 @@ Option device_option(std::string& word) {
           .default_text = "the first GPU; the emulator of sm90"};
 }
 
-const Backend& choose_backend(const std::string& word, const std::vector<std::string>& variants,
-                              const std::string& why_no_gpu) {
-  const Backend& backend = backend_meant(word, variants, why_no_gpu.empty());
+const Backend* backend_asked_for(const std::string& word,
+                                 const std::vector<std::string>& variants) {
+  if (word.empty() && variants.empty()) return nullptr;
+  if (word.empty()) check_variant_names(variants);
+  const Backend& backend =
+      word.empty() ? backend_of_variant(variants.front()) : backend_named(word);
   check_variants(backend, variants);
-  if (backend.name == "gpu" && !why_no_gpu.empty()) throw Error(why_no_gpu);
-  return backend;
+  return &backend;
 }
 
 const Backend& resolve_backend(const std::string& word, const std::vector<std::string>& variants) {
-  // Looking for a GPU opens its driver: not for those who have said that they want none.
-  if (word == "cpu") return choose_backend(word, variants, {});
-  return choose_backend(word, variants, why_no_device(gpu_engine_options()));
+  const Backend* asked = backend_asked_for(word, variants);
+  if (asked == nullptr) return default_backend(engine_options());
+  if (const std::string why = asked->why_not(engine_options(*asked)); !why.empty()) {
+    throw Error(why);
+  }
+  return *asked;
 }
 
-EngineOptions engine_options(const Backend& backend) {
+EngineOptions engine_options() {
   EngineOptions options;
-  options.device = backend.name;
   const std::filesystem::path cache =
       gpu::default_cache_folder(std::getenv("XDG_CACHE_HOME"), std::getenv("HOME"));
   if (!cache.empty()) options.cache_folder = cache;
@@ -89,6 +83,12 @@ EngineOptions engine_options(const Backend& backend) {
   return options;
 }
 
+EngineOptions engine_options(const Backend& backend) {
+  EngineOptions options = engine_options();
+  options.device = backend.name;
+  return options;
+}
+
 EngineOptions engine_options(const Backend& backend, const std::string& device) {
   EngineOptions options = engine_options(backend);
   if (device.empty()) return options;
@@ -96,7 +96,5 @@ EngineOptions engine_options(const Backend& backend, const std::string& device) 
   if (const std::string why = why_no_device(options); !why.empty()) throw Error(why);
   return options;
 }
-
-EngineOptions gpu_engine_options() { return engine_options(backend_named("gpu")); }
 
 }  // namespace thresher::cli

@@ -14,15 +14,13 @@ namespace thresher::cli {
 // `word` stays empty when nobody says. `words` are the backends that the command can use.
 Option backend_option(std::string& word, const std::vector<std::string>& words = {"cpu", "gpu"});
 
-// The backend to use: the one that was named, else the one that the named variants belong to, else
-// what this machine has. Throws Error where a GPU is needed and there is none, and UsageError where
-// a variant belongs to another backend.
+// The backend that was named, else the one that the named variants belong to; null where nobody
+// says. Throws UsageError where a variant belongs to another backend.
+const Backend* backend_asked_for(const std::string& word, const std::vector<std::string>& variants);
+
+// That one, or what this machine has. Throws Error saying what this machine lacks for it.
 const Backend& resolve_backend(const std::string& word,
                                const std::vector<std::string>& variants = {});
-
-// The same on a machine of which `why_no_gpu` is known: empty where it has a usable GPU.
-const Backend& choose_backend(const std::string& word, const std::vector<std::string>& variants,
-                              const std::string& why_no_gpu);
 
 // --device: which of a backend's devices, as in "gpu:1" or "emulator:sm80". `word` stays empty when
 // nobody says.
@@ -31,9 +29,9 @@ Option device_option(std::string& word);
 // How every command opens a device: compiled kernels are kept in the user's cache, and NVRTC is
 // also looked for in the Python environment that is active and in the one that ./run makes.
 EngineOptions engine_options(const Backend& backend);
+// The same of no device in particular.
+EngineOptions engine_options();
 // The same of the device that --device names. Throws Error where there is no such device.
 EngineOptions engine_options(const Backend& backend, const std::string& device);
-// The same for whoever needs the GPU whatever the backend.
-EngineOptions gpu_engine_options();
 
 }  // namespace thresher::cli

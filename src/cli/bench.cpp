@@ -19,8 +19,6 @@
 #include "cli/presence.hpp"
 #include "cli/progress.hpp"
 #include "cli/selection.hpp"
-#include "gpu/runtime/gpu.hpp"
-#include "gpu/runtime/nvml.hpp"
 #include "measure/series.hpp"
 #include "measure/variant_entrant.hpp"
 
@@ -87,14 +85,6 @@ std::vector<EngineOptions> lanes_of(const BenchOptions& options) {
   return lanes;
 }
 
-// 0 where nobody tells.
-int sm_clock_mhz(const Engine& engine) {
-  const gpu::Gpu* gpu = gpu::find_gpu(engine);
-  const gpu::NvmlLookup& nvml = gpu::find_nvml();
-  if (gpu == nullptr || nvml.nvml == nullptr) return 0;
-  return gpu::read_clocks(*nvml.nvml, gpu::pci_bus_id(gpu->device)).sm_mhz;
-}
-
 // An engine, and the ceilings it reached.
 struct Lane {
   Engine engine;
@@ -113,7 +103,7 @@ class Bench {
   }
 
   std::vector<BenchRow> run() {
-    if (lane_options_.front().device == "cpu") {
+    if (backend_of_device(lane_options_.front().device).in_host_memory) {
       check_cold_problems_fit(problems_);
     } else {
       check_problems_fit(problems_, 0, 1);
@@ -190,7 +180,7 @@ class Bench {
         *clock, entrants, witness,
         {.seconds = options_.seconds, .seed = options_.seed, .copy_count = cold.copy_count()});
     for (const Timing& timing : timings) doubt_ceilings(lane, problem, timing.us.median);
-    const int sm_mhz = sm_clock_mhz(lane.engine);
+    const int sm_mhz = lane.engine.state().clock_mhz();
     const bool queues = clock->stream() != nullptr;
     const auto first_peer = timings.begin() + static_cast<std::ptrdiff_t>(variants.size());
     for (std::size_t i = 0; i < variants.size(); ++i) {

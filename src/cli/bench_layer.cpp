@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "backend/device.hpp"
+#include "backend/backend.hpp"
 #include "cli/command.hpp"
 #include "cli/table.hpp"
 #include "measure/layer_trial.hpp"
@@ -24,7 +24,7 @@ using measure::LayerTrial;
 constexpr double kCpuWeightBytes = 768e6;
 
 std::int64_t expert_limit(const Engine& engine, const LayerModel& model, int asked) {
-  if (asked > 0 || !engine.state().has_threads()) return asked;
+  if (asked > 0 || !engine.state().row().has_threads) return asked;
   const auto fitting = static_cast<std::int64_t>(kCpuWeightBytes / model.expert_bytes());
   return std::clamp(fitting, std::max<std::int64_t>(model.top_k, 1), model.expert_count);
 }

@@ -61,11 +61,12 @@ cluster::SlurmOptions slurm_options(const ClusterOptions& options) {
   return {.partition = options.partition, .gres = options.gres, .jobs = job_count(options)};
 }
 
-const Backend& backend_there(const ClusterOptions& options, std::string word,
+const Backend& backend_there(const ClusterOptions& options, const std::string& word,
                              const std::vector<std::string>& variants) {
-  const bool asks_for_gpu = options.gres.starts_with("gpu");
-  if (word.empty() && variants.empty()) word = asks_for_gpu ? "gpu" : "cpu";
-  return choose_backend(word, variants, /*why_no_gpu=*/{});
+  if (const Backend* asked = backend_asked_for(word, variants)) return *asked;
+  // Slurm's word for a device is that of the backend: gpu, or gpu:h200:1.
+  const Backend* given = find_backend(options.gres.substr(0, options.gres.find(':')));
+  return given == nullptr ? host_backend() : *given;
 }
 
 cluster::CoordinatorOptions coordinator_options(const std::filesystem::path& folder,

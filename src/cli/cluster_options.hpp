@@ -38,7 +38,7 @@ int job_count(const ClusterOptions& options);
 cluster::SlurmOptions slurm_options(const ClusterOptions& options);
 
 // The backend of its nodes: of those this machine knows nothing but what was asked for.
-const Backend& backend_there(const ClusterOptions& options, std::string word,
+const Backend& backend_there(const ClusterOptions& options, const std::string& word,
                              const std::vector<std::string>& variants = {});
 
 // Tasks run this program here, with orders and records in `folder`, as jobs of this name.

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
-#include <fstream>
 #include <memory>
 
 #include "cli/backend_option.hpp"
@@ -24,9 +23,6 @@
 #include "cli/tune_there.hpp"
 #include "cluster/order.hpp"
 #include "cluster/spool.hpp"
-#include "cpu/features.hpp"
-#include "gpu/runtime/device.hpp"
-#include "gpu/runtime/driver.hpp"
 #include "referee/sandbox/sandbox.hpp"
 
 namespace thresher::cli {
@@ -42,13 +38,6 @@ std::string node_name() {
   if (!slurm.empty()) return slurm;
   char name[256] = {};
   return gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
-}
-
-// Empty where the system does not say, as in most virtual machines.
-std::string highest_cpu_clock() {
-  std::ifstream file("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq");
-  double khz = 0;
-  return file >> khz ? fmt::format(", up to {:.2f} GHz", khz / 1e6) : "";
 }
 
 nlohmann::json machine_here(const std::string& backend) {
@@ -81,7 +70,7 @@ nlohmann::json carry_out_match(const nlohmann::json& json) {
   check_same_program(order.match.challenger, json.at("challenger_hash"));
   check_match_fits(order.match.suite);
   const Presence presence("match");
-  order.match.options.gpu = gpu_engine_options();
+  order.match.options.gpu = engine_options(backend_named(backend));
   order.match.options.progress = [](const std::string& step) { fmt::print(stderr, "{}\n", step); };
   nlohmann::json record = cluster::record_to_json(judge(order.match));
   record["machine"] = machine_here(backend);
@@ -180,14 +169,7 @@ int run_task(const TaskArguments& arguments) {
 }  // namespace
 
 std::string machine_class(const std::string& backend) {
-  if (backend == "gpu") {
-    const gpu::DeviceProperties device = gpu::device_properties(*gpu::find_driver().driver, 0);
-    return fmt::format("{}, {} SMs, up to {:.2f} GHz", device.name, device.sm_count,
-                       device.clock_khz / 1e6);
-  }
-  const int cores = cpu::usable_core_count();
-  return fmt::format("{}, {} core{}{}", cpu::cpu_model(), cores, cores == 1 ? "" : "s",
-                     highest_cpu_clock());
+  return resolve_backend(backend).machine_class();
 }
 
 void check_class(const std::vector<std::string>& classes, const std::string& machine_class) {

@@ -17,8 +17,7 @@ inline constexpr const char* kFindingsOrder = "findings";
 inline constexpr const char* kGreetingOrder = "greeting";
 inline constexpr const char* kTuneOrder = "tune";
 
-// What verdicts of this machine hold for: its processor or GPU with its clocks, and how many cores
-// there are.
+// What verdicts of this machine hold for. Throws Error if it has no such device.
 std::string machine_class(const std::string& backend);
 
 // This machine is of none of the classes that an order may be carried out on.

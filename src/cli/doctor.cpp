@@ -21,7 +21,6 @@
 #include "cli/progress.hpp"
 #include "cli/table.hpp"
 #include "cpu/features.hpp"
-#include "gpu/runtime/device_report.hpp"
 #include "referee/sandbox/sandbox.hpp"
 
 namespace thresher::cli {
@@ -45,15 +44,25 @@ struct CpuCeilings {
   std::map<std::string, double> values;
 };
 
+// A device with memory of its own, such as a GPU.
+struct FoundDevice {
+  const Backend& backend;
+  std::vector<ReportLine> parts;
+  std::string why_not;                        // empty: it works here
+  std::optional<backend::Ceilings> ceilings;  // where it was measured
+
+  // Which the engine takes on this machine: "gpu_sm90" on Hopper, "gpu_sm100" on Blackwell (for
+  // NVFP4 activations), "gpu_sm80" on other GPUs.
+  std::string kernels() const { return backend.named_variants().front(); }
+};
+
 struct Examination {
   std::string huge_pages;
   std::vector<CpuCeilings> ceilings;  // one thread, then all
   const bench::Openblas* openblas = nullptr;
-  std::vector<gpu::ReportLine> gpu;
-  std::string why_no_gpu;                         // empty: the GPU backend works here
-  std::optional<backend::Ceilings> gpu_ceilings;  // where it was measured
-  std::vector<referee::Protection> protections;   // of the sandbox that contestants run in
-  std::string plan_note;                          // of the plan file that was asked about
+  std::vector<FoundDevice> devices;
+  std::vector<referee::Protection> protections;  // of the sandbox that contestants run in
+  std::string plan_note;                         // of the plan file that was asked about
 };
 
 // The word in brackets in "always [madvise] never".
@@ -84,16 +93,14 @@ std::string noise_judgement(const std::vector<CpuCeilings>& ceilings) {
   return "noisy: other work is running; trust only large differences, or stop it and try again";
 }
 
-// Which the engine takes on this machine: "gpu_sm90" on Hopper, "gpu_sm100" on Blackwell (for NVFP4
-// activations), "gpu_sm80" on other GPUs.
-std::string gpu_kernels() { return backend_named("gpu").named_variants().front(); }
-
-std::vector<gpu::ReportLine> report_on_gpus() {
-  const gpu::DriverLookup& driver = gpu::find_driver();
-  const int version = driver.driver == nullptr ? 0 : gpu::driver_version(*driver.driver);
-  return gpu::device_report(
-      driver, gpu::find_nvrtc(
-                  {.folders = gpu_engine_options().compiler_folders, .driver_version = version}));
+std::vector<FoundDevice> find_devices() {
+  std::vector<FoundDevice> found;
+  for (const Backend* backend : backends()) {
+    if (backend->in_host_memory) continue;
+    const EngineOptions options = engine_options(*backend);
+    found.push_back({*backend, backend->report(options), backend->why_not(options), {}});
+  }
+  return found;
 }
 
 // What an engine says of the file that would be opened as other commands do it.
@@ -111,27 +118,27 @@ Examination examine(const DoctorOptions& options) {
   if (thread_count > 1) thread_counts.push_back(thread_count);
 
   // Asks for a GPU where the user did, and fails where there is none.
-  const bool on_gpu = resolve_backend(options.backend).name != "cpu";
+  const Backend& asked = resolve_backend(options.backend);
   Examination found{.huge_pages = huge_page_mode(),
                     .ceilings = {},
                     .openblas = bench::Openblas::find(),
-                    .gpu = report_on_gpus(),
-                    .why_no_gpu = why_no_device(gpu_engine_options()),
-                    .gpu_ceilings = {},
+                    .devices = find_devices(),
                     .protections = referee::probe_protections(),
                     .plan_note = {}};
   if (!options.plan.empty()) found.plan_note = plan_note_of(options);
-  Progress progress(static_cast<std::int64_t>(thread_counts.size() + (on_gpu ? 1 : 0)), {});
+  Progress progress(static_cast<std::int64_t>(thread_counts.size() + (asked.has_threads ? 0 : 1)),
+                    {});
   for (const int count : thread_counts) {
     progress.begin_step(fmt::format("measuring with {} threads", count));
     const Engine engine({.thread_count = count});
     const backend::Ceilings measured = engine.state().measure_ceilings(options.seconds);
     found.ceilings.push_back({count, {measured.values.begin(), measured.values.end()}});
   }
-  if (on_gpu) {
-    progress.begin_step("measuring the GPU");
-    const Engine engine(gpu_engine_options());
-    found.gpu_ceilings = engine.state().measure_ceilings(options.seconds);
+  for (FoundDevice& device : found.devices) {
+    if (&device.backend != &asked) continue;
+    progress.begin_step(fmt::format("measuring the {}", asked.title));
+    const Engine engine(engine_options(asked));
+    device.ceilings = engine.state().measure_ceilings(options.seconds);
   }
   return found;
 }
@@ -139,6 +146,16 @@ Examination examine(const DoctorOptions& options) {
 Json to_json(const CpuCeilings& ceilings) {
   Json json{{"threads", ceilings.thread_count}};
   for (const auto& [name, value] : ceilings.values) json[name] = value;
+  return json;
+}
+
+Json to_json(const FoundDevice& device) {
+  Json json{{"usable", device.why_not.empty()}, {"why_not", device.why_not}};
+  if (device.why_not.empty()) json["kernels"] = device.kernels();
+  for (const ReportLine& part : device.parts) json["found"][part.name] = part.value;
+  if (device.ceilings) {
+    for (const auto& [name, value] : device.ceilings->values) json["ceilings"][name] = value;
+  }
   return json;
 }
 
@@ -151,12 +168,6 @@ void print_examination_json(const Examination& found) {
   }
   Json ceilings = Json::array();
   for (const CpuCeilings& one : found.ceilings) ceilings.push_back(to_json(one));
-  Json gpu{{"usable", found.why_no_gpu.empty()}, {"why_not", found.why_no_gpu}};
-  if (found.why_no_gpu.empty()) gpu["kernels"] = gpu_kernels();
-  for (const gpu::ReportLine& line : found.gpu) gpu["found"][line.name] = line.value;
-  if (found.gpu_ceilings) {
-    for (const auto& [name, value] : found.gpu_ceilings->values) gpu["ceilings"][name] = value;
-  }
   Json sandbox = Json::array();
   for (const referee::Protection& one : found.protections) {
     sandbox.push_back({{"name", one.name},
@@ -179,8 +190,10 @@ void print_examination_json(const Examination& found) {
               {"ceilings", ceilings},
               {"noise_judgement", noise_judgement(found.ceilings)},
               {"openblas", has_openblas ? Json(found.openblas->description()) : Json(nullptr)},
-              {"sandbox", sandbox},
-              {"gpu", gpu}};
+              {"sandbox", sandbox}};
+  for (const FoundDevice& device : found.devices) {
+    report[std::string(device.backend.name)] = to_json(device);
+  }
   if (!found.plan_note.empty()) report["plan"] = found.plan_note;
   fmt::print("{}\n", report.dump());
 }
@@ -249,6 +262,19 @@ void add_sandbox(const std::vector<referee::Protection>& protections, Table& tab
   }
 }
 
+void add_device(const FoundDevice& device, Table& table) {
+  for (const ReportLine& part : device.parts) {
+    table.add_row({part.name, Cell(part.value, part.good ? Tone::kPlain : Tone::kDim)});
+  }
+  const std::string_view title = device.backend.title;
+  table.add_row({fmt::format("{} backend", title),
+                 device.why_not.empty() ? Cell("runs " + device.kernels(), Tone::kGood)
+                                        : Cell(device.why_not, Tone::kDim)});
+  if (device.ceilings) {
+    table.add_row({fmt::format("{} ceilings", title), device.ceilings->text});
+  }
+}
+
 void print_surroundings(const Examination& found) {
   Table table({{""}, {""}});
   table.add_row({"noise", noise_judgement(found.ceilings)});
@@ -256,25 +282,18 @@ void print_surroundings(const Examination& found) {
   table.add_row({"peers", found.openblas != nullptr ? found.openblas->description()
                                                     : bench::Openblas::how_to_install()});
   add_sandbox(found.protections, table);
-  for (const gpu::ReportLine& line : found.gpu) {
-    table.add_row({line.name, Cell(line.value, line.good ? Tone::kPlain : Tone::kDim)});
-  }
-  const bool usable = found.why_no_gpu.empty();
-  table.add_row({"GPU backend", usable ? Cell("runs " + gpu_kernels(), Tone::kGood)
-                                       : Cell(found.why_no_gpu, Tone::kDim)});
-  if (found.gpu_ceilings) {
-    table.add_row({"GPU ceilings", found.gpu_ceilings->text});
-  }
+  for (const FoundDevice& device : found.devices) add_device(device, table);
   print(table);
 }
 
 int run_doctor(const DoctorOptions& options) {
   check_cluster(options.cluster);
   if (options.cluster.is_remote()) {
-    return examine_cluster({.cluster = options.cluster,
-                            .backend = options.backend.empty() ? "cpu" : options.backend,
-                            .task_count = options.task_count,
-                            .json = options.json});
+    return examine_cluster(
+        {.cluster = options.cluster,
+         .backend = std::string(backend_there(options.cluster, options.backend).name),
+         .task_count = options.task_count,
+         .json = options.json});
   }
   const Examination found = examine(options);
   if (options.json) {

@@ -165,7 +165,7 @@ int run_match(const MatchArguments& arguments) {
   const Presence presence("match");
   match.options.cold = !arguments.warm;
   if (!arguments.go_on.empty()) go_on_with(arguments.go_on, match);
-  match.options.gpu = gpu_engine_options();
+  match.options.gpu = engine_options(backend);
   match.options.thread_count = contestant_threads(match.options.thread_count);
   match.options.confinement.hidden = hidden_from_contestants();
   // Steps: two contestants with three gates each, then at most so many heats.

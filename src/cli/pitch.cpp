@@ -63,10 +63,10 @@ std::optional<Veto> veto_by_backend(const Pitch& pitch, const std::string& backe
 
 Verdict check_by_running(const Pitch& pitch, const Suite& suite, const PitchOptions& options) {
   check_match_fits(suite);
-  resolve_backend(pitch.backend);  // the sentence that says what this machine lacks
+  const Backend& backend = resolve_backend(pitch.backend);  // or says what this machine lacks
   Progress progress(3);
   MatchOptions match = options.match;
-  match.gpu = gpu_engine_options();
+  match.gpu = engine_options(backend);
   match.confinement.hidden = hidden_from_contestants();
   match.progress = [&](const std::string& step) { progress.begin_step(step); };
   Verdict verdict = check_contestant(pitch.contestant, suite, match);

@@ -61,9 +61,9 @@ std::string missing_word(const Pitch& pitch, const std::string& word) {
   if (word.starts_with(kPackagePrefix)) {
     return missing_package(pitch, word.substr(kPackagePrefix.size()));
   }
-  if (word == "gpu") {
-    const std::string why_not = backend_named("gpu").why_not(gpu_engine_options());
-    return why_not.empty() ? "" : "there is no usable GPU";
+  if (const Backend* backend = find_backend(word)) {
+    const bool usable = backend->why_not(engine_options(*backend)).empty();
+    return usable ? "" : fmt::format("there is no usable {}", backend->title);
   }
   return is_installed(word) ? "" : fmt::format("there is no program '{}'", word);
 }

@@ -37,7 +37,7 @@ Pitch parsed(const ShippedPitch& shipped) {
 
 // In which season it is played when nobody names pitches.
 std::string season_of(const ShippedPitch& shipped) {
-  for (const Backend* backend : {&backend_named("cpu"), &backend_named("gpu")}) {
+  for (const Backend* backend : backends()) {
     if (shipped.folder == backend->pitch_folder) return std::string(backend->name);
   }
   return "";

@@ -130,7 +130,7 @@ Suite chosen_suite(const SelftestArguments& arguments) {
 Tally play(const SelftestArguments& arguments, int match_count, double gain, Progress& progress) {
   const thresher::Contestant self{.name = "itself", .variant = arguments.variant};
   thresher::Match match{.champion = self, .challenger = self, .suite = chosen_suite(arguments)};
-  match.options.gpu = gpu_engine_options();
+  match.options.gpu = engine_options(backend_of(self));
   match.options.thread_count = arguments.thread_count;
   match.options.seconds_max = arguments.seconds_max;
   Tally tally;

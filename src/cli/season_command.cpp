@@ -156,7 +156,7 @@ std::string season_name(const SeasonOptions& options, const Ledger& ledger) {
 // A short season on two cores has time for short matches only; the verdict may be "unclear" then.
 void set_matches(SeasonRules& rules, const SeasonOptions& options, double seconds) {
   rules.match.seconds_max = options.match_seconds;
-  rules.match.gpu = gpu_engine_options();
+  rules.match.gpu = engine_options(backend_named(rules.backend));
   rules.match.confinement.hidden = hidden_from_contestants(options.ledger);
   if (options.cluster.is_remote()) {
     rules.match.confinement.hidden.push_back(spool_folder(options.cluster, options.ledger));
@@ -264,9 +264,14 @@ bool has_new(const std::vector<Pitch>& pitches, const SeasonRecord& record) {
   });
 }
 
-// What constraints call the machine.
-std::string device_of(const nlohmann::json& environment) {
-  return environment.value("device", environment.value("cpu", ""));
+// "tank_cpu, on a GPU tank_gpu"
+std::string season_suites() {
+  std::string text(host_backend().season_suite);
+  for (const Backend* backend : backends()) {
+    if (backend->in_host_memory) continue;
+    text += fmt::format(", on a {} {}", backend->title, backend->season_suite);
+  }
+  return text;
 }
 
 }  // namespace
@@ -279,8 +284,7 @@ std::vector<Option> season_options(SeasonOptions& options) {
       {.name = "--suite",
        .value = &options.suite,
        .what = "Suite name or .toml file",
-       .default_text = fmt::format("{}, on a GPU {}", backend_named("cpu").season_suite,
-                                   backend_named("gpu").season_suite)},
+       .default_text = season_suites()},
       backend,
       {.name = "--season",
        .value = &options.season,

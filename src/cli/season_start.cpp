@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include "cli/backend_option.hpp"
-#include "cpu/features.hpp"
-#include "gpu/runtime/gpu.hpp"
 #include "tank/season/time_profile.hpp"
 
 namespace thresher::cli {
@@ -21,20 +19,11 @@ Engine engine_of(const SeasonRules& rules) {
 
 // What a ledger remembers of the device.
 void describe_device(const Engine& engine, SeasonSetup& setup) {
-  const gpu::Gpu* gpu = gpu::find_gpu(engine);
-  if (gpu == nullptr) {
-    setup.environment["cpu"] = cpu::cpu_model();
-    setup.environment["cores"] = cpu::usable_core_count();
-    return;
+  const backend::Device& device = engine.state();
+  for (const backend::Fact& fact : device.facts()) {
+    std::visit([&](const auto& value) { setup.environment[fact.name] = value; }, fact.value);
   }
-  setup.limits = engine.state().machine().limits;
-  const gpu::DeviceProperties& device = gpu->device.properties();
-  setup.environment["device"] = device.name;
-  setup.environment["architecture"] = device.architecture();
-  setup.environment["driver"] = "CUDA " + gpu::cuda_version_text(gpu->driver_version);
-  setup.environment["compiler"] = gpu->compiler.version();
-  setup.environment["memory_bytes"] = device.memory_bytes;
-  setup.environment["l2_bytes"] = device.l2_bytes;
+  if (!device.row().has_threads) setup.limits = device.machine().limits;
 }
 
 }  // namespace

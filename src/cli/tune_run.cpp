@@ -53,8 +53,9 @@ std::string hunt_text(const tune::HuntState& state, double seconds_left) {
 }
 
 Engine engine_for(const TuneRules& rules) {
-  EngineOptions options = engine_options(resolve_backend(rules.backend));
-  if (options.device == "cpu") options.thread_count = contestant_threads(rules.thread_count);
+  const Backend& backend = resolve_backend(rules.backend);
+  EngineOptions options = engine_options(backend);
+  if (backend.has_threads) options.thread_count = contestant_threads(rules.thread_count);
   return Engine(options);
 }
 
@@ -196,7 +197,7 @@ class TuneRun {
 MatchOptions match_of_tuning(const Engine& engine) {
   MatchOptions options;
   options.thread_count = engine.thread_count();
-  options.gpu = gpu_engine_options();
+  options.gpu = engine_options(engine.state().row());
   options.confinement.hidden = hidden_from_contestants();
   return options;
 }

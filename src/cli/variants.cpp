@@ -29,8 +29,7 @@ struct Listed {
 
 // Names are worth knowing without a GPU too: who writes a pitch need not have one.
 const Backend& backend_listed(const std::string& word) {
-  if (!word.empty()) return backend_named(word);
-  return backend_named(why_no_device(gpu_engine_options()).empty() ? "gpu" : "cpu");
+  return word.empty() ? default_backend(engine_options()) : backend_named(word);
 }
 
 std::vector<Listed> list_variants(const Backend& backend, bool choices) {

@@ -60,8 +60,8 @@ class Ways {
   Ways(const Backend& backend, const VerifyOptions& options) {
     EngineOptions base = engine_options(backend, options.device);
     engines_.emplace_back(base);
-    if (!engines_.front().state().has_threads()) {
-      add_ways_of_counts(base);
+    if (!backend.has_threads) {
+      add_ways_of_counts(backend, base);
     } else {
       engines_.clear();
       add_ways_of_threads(base, options.thread_counts);
@@ -73,16 +73,24 @@ class Ways {
 
  private:
   // In the emulator the two ways also differ in the order of events.
-  void add_ways_of_counts(EngineOptions base) {
-    const bool on_gpu = !engines_.front().state().computes_in_host_memory();
+  void add_ways_of_counts(const Backend& backend, EngineOptions base) {
     base.emulator_seed = 2;
-    if (!on_gpu) engines_.emplace_back(base);
+    if (backend.in_host_memory) engines_.emplace_back(base);
     ways_.push_back({.name = "sizes on the host", .engine = &engines_.front()});
     ways_.push_back(
         {.name = "sizes on the device", .engine = &engines_.back(), .device_counts = true});
-    if (!on_gpu) return;
-    base.device = "emulator";
-    ways_.push_back({.name = "emulator", .engine = &engines_.emplace_back(base), .beside = true});
+    if (!backend.in_host_memory) add_emulators(backend, base);
+  }
+
+  // Whatever runs the same variants in host memory.
+  void add_emulators(const Backend& backend, EngineOptions base) {
+    for (const Backend* other : backends()) {
+      if (!other->in_host_memory || other->variant_prefix != backend.variant_prefix) continue;
+      base.device = other->name;
+      ways_.push_back({.name = std::string(other->name),
+                       .engine = &engines_.emplace_back(base),
+                       .beside = true});
+    }
   }
 
   // One thread has nobody to disagree with, so there are always two.
@@ -140,7 +148,7 @@ class Prepared {
     }
     const Call call = engine.bind(plan, operands, workspace);
     // On a device twice: a call must leave its workspace and counters as it found them.
-    const int call_count = engine.state().computes_in_host_memory() ? 1 : 2;
+    const int call_count = engine.state().row().in_host_memory ? 1 : 2;
     for (int i = 0; i < call_count; ++i) call.enqueue();
     engine.synchronize();
     placed_outputs.fetch();
@@ -183,8 +191,7 @@ class Verifier {
         ways_(backend_, options) {
     check_variant_names(options.variants);
     // On a device of its own only what is drawn and compared lies in host memory.
-    const bool in_host_memory = ways_.first().state().computes_in_host_memory();
-    check_problems_fit(problems_, in_host_memory ? ways_.all().size() : 0, 2);
+    check_problems_fit(problems_, backend_.in_host_memory ? ways_.all().size() : 0, 2);
     for (const InputFamily family : kFamilies) {
       const std::string name(to_string(family));
       const bool chosen = std::find(options.families.begin(), options.families.end(), name) !=
@@ -197,8 +204,7 @@ class Verifier {
   // side.
   VerifyReport run() {
     const std::size_t case_count = problems_.size() * families_.size();
-    const backend::Device& device = ways_.first().state();
-    const bool emulated = device.computes_in_host_memory() && !device.has_threads();
+    const bool emulated = backend_.in_host_memory && !backend_.has_threads;
     const auto at_a_time = static_cast<std::size_t>(emulated ? cpu::usable_core_count() : 1);
     Progress progress(static_cast<std::int64_t>(case_count));
     std::mutex progress_mutex;
@@ -271,9 +277,7 @@ class Verifier {
   }
 
   // Where a device computes slowly in host memory the CPU knows as well, and sooner.
-  const Engine& witness_engine() const {
-    return ways_.first().state().computes_in_host_memory() ? cpu_ : ways_.first();
-  }
+  const Engine& witness_engine() const { return backend_.in_host_memory ? cpu_ : ways_.first(); }
 
   // What the user named, or everything that has a name here and what the engine would choose.
   std::vector<std::string> variants_for(const Problem& problem) const {

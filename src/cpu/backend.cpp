@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/backend.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <fstream>
 
 #include "cpu/choose.hpp"
 #include "cpu/device.hpp"
@@ -65,6 +68,18 @@ std::string twin_set(const Problem& problem, std::string_view variant, bool, boo
   return is_integer ? "integer" : std::string(variant);
 }
 
+// Empty where the system does not say, as in most virtual machines.
+std::string highest_clock() {
+  std::ifstream file("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq");
+  double khz = 0;
+  return file >> khz ? fmt::format(", up to {:.2f} GHz", khz / 1e6) : "";
+}
+
+std::string machine_class() {
+  const int cores = usable_core_count();
+  return fmt::format("{}, {} core{}{}", cpu_model(), cores, cores == 1 ? "" : "s", highest_clock());
+}
+
 }  // namespace
 
 const Backend& cpu_backend() {
@@ -75,6 +90,8 @@ const Backend& cpu_backend() {
       .season_suite = "tank_cpu",
       .pitch_folder = "pitches",
       .pilot_seconds = 4,
+      .has_threads = true,
+      .in_host_memory = true,
       .named_variants = names_of_variants,
       .missing_for = missing_for,
       .choices =
@@ -104,7 +121,9 @@ const Backend& cpu_backend() {
           [](const Problem& problem, std::string_view variant, const Machine& machine) {
             return modelled_run(problem, variant_from_name(variant), machine);
           },
+      .report = [](const EngineOptions&) { return std::vector<ReportLine>(); },
       .device_name = cpu_model,
+      .machine_class = machine_class,
       .why_not = [](const EngineOptions&) { return std::string(); },
       .open = open_device};
   return kRow;

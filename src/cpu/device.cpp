@@ -160,8 +160,10 @@ class HostDevice : public backend::Device {
                        {"noise", ceilings.noise}}};
   }
 
-  bool has_threads() const override { return true; }
-  bool computes_in_host_memory() const override { return true; }
+  std::vector<backend::Fact> facts() const override {
+    return {{"cpu", cpu_model()}, {"cores", usable_core_count()}};
+  }
+  std::size_t cache_bytes() const override { return static_cast<std::size_t>(caches().l3_bytes); }
   std::unique_ptr<backend::Buffer> allocate(std::size_t bytes) const override {
     return std::make_unique<HostBuffer>(bytes);
   }

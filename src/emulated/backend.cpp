@@ -174,7 +174,6 @@ class EmulatedDevice : public backend::Device {
     throw Error("the emulator has no speed: measure on a GPU or on the CPU");
   }
 
-  bool computes_in_host_memory() const override { return true; }
   std::unique_ptr<backend::Buffer> allocate(std::size_t bytes) const override {
     return std::make_unique<HostBuffer>(bytes);
   }
@@ -246,7 +245,9 @@ const Backend& emulated_backend() {
     row.title = "emulator";
     row.choose = choose;
     row.supports = supports;
-    row.device_name = [] { return std::string("emulator"); };
+    row.in_host_memory = true;
+    row.report = [](const EngineOptions&) { return std::vector<ReportLine>(); };
+    row.device_name = row.machine_class = [] { return std::string("emulator"); };
     row.why_not = why_not_device;
     row.open = [](const EngineOptions& options) -> std::unique_ptr<backend::Device> {
       return std::make_unique<EmulatedDevice>(options);

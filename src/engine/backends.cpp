@@ -60,4 +60,11 @@ const Backend& backend_of_variant(std::string_view variant) {
                           list_of(&Backend::variant_prefix)));
 }
 
+const Backend& default_backend(EngineOptions options) {
+  options.device = gpu::gpu_backend().name;
+  return gpu::gpu_backend().why_not(options).empty() ? gpu::gpu_backend() : host_backend();
+}
+
+const Backend& host_backend() { return cpu::cpu_backend(); }
+
 }  // namespace thresher

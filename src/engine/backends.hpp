@@ -20,5 +20,10 @@ const Backend& backend_of_device(std::string_view device);
 // The one that a variant's name begins like: "gpu_sm90:stages=2" is the GPU's. Throws Error if it
 // begins like none.
 const Backend& backend_of_variant(std::string_view variant);
+// What computes where nobody says: the fastest that this machine has and that opens with these
+// options, whatever device they name.
+const Backend& default_backend(EngineOptions options);
+// The one that every machine has.
+const Backend& host_backend();
 
 }  // namespace thresher

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "gpu/gemm_device.hpp"
+#include "gpu/runtime/device_report.hpp"
 #include "gpu/runtime/gpu.hpp"
 #include "gpu/variants_row.hpp"
 
@@ -52,6 +53,19 @@ const Backend& variants_here() {
   return row;
 }
 
+std::vector<ReportLine> report(const EngineOptions& options) {
+  const DriverLookup& found = find_driver();
+  const int version = found.driver == nullptr ? 0 : driver_version(*found.driver);
+  return device_report(
+      found, find_nvrtc({.folders = options.compiler_folders, .driver_version = version}));
+}
+
+std::string machine_class() {
+  const DeviceProperties device = device_properties(*find_driver().driver, 0);
+  return fmt::format("{}, {} SMs, up to {:.2f} GHz", device.name, device.sm_count,
+                     device.clock_khz / 1e6);
+}
+
 }  // namespace
 
 const Backend& gpu_backend() {
@@ -60,7 +74,10 @@ const Backend& gpu_backend() {
     row.name = "gpu";
     row.numbered = true;
     row.title = "GPU";
+    row.compiles = true;
     row.device_name = [] { return device_properties(*find_driver().driver, 0).name; };
+    row.machine_class = machine_class;
+    row.report = report;
     row.named_variants = [] { return variants_here().named_variants(); };
     row.choices = [] { return variants_here().choices(); };
     row.baseline = [] { return variants_here().baseline(); };

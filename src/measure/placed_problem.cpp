@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/placed_problem.hpp"
 
-#include "backend/device.hpp"
+#include "backend/backend.hpp"
 
 namespace thresher::measure {
 
 PlacedOutputs::PlacedOutputs(const Engine& engine, const GuardedOutputs& outputs)
     : outputs_(outputs) {
-  if (!engine.state().computes_in_host_memory()) buffer_ = engine.allocate(outputs.bytes().size());
+  if (!engine.state().row().in_host_memory) buffer_ = engine.allocate(outputs.bytes().size());
 }
 
 void PlacedOutputs::send() const {
@@ -48,7 +48,7 @@ PlacedProblem::PlacedProblem(const Engine& engine, const PlacedProblem& other)
 template <typename Values>
 const void* PlacedProblem::placed(const Engine& engine, const Values& values) {
   const auto bytes = std::as_bytes(std::span(values));
-  if (bytes.empty() || engine.state().computes_in_host_memory()) return bytes.data();
+  if (bytes.empty() || engine.state().row().in_host_memory) return bytes.data();
   buffers_.push_back(engine.allocate(bytes.size()));
   buffers_.back().copy_in(bytes);
   return buffers_.back().data();

@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "backend/device.hpp"
+#include "backend/backend.hpp"
 #include "gemm/speed_of_light.hpp"
-#include "gpu/runtime/gpu.hpp"
 #include "measure/cold_copies.hpp"
 
 namespace thresher::measure {
@@ -21,10 +20,8 @@ constexpr int kHostCalls = 200;
 
 std::size_t cold_copy_count(const Engine& engine, const Problem& problem) {
   const double bytes = weight_bytes(problem);
-  if (const gpu::Gpu* gpu = gpu::find_gpu(engine)) {
-    return cold_copy_count_on_gpu(bytes, gpu->device.properties().l2_bytes);
-  }
-  return cold_copy_count(static_cast<std::size_t>(bytes));
+  if (engine.state().row().in_host_memory) return cold_copy_count(static_cast<std::size_t>(bytes));
+  return cold_copy_count_on_gpu(bytes, engine.state().cache_bytes());
 }
 
 ColdProblem::ColdProblem(const Engine& engine, const Problem& problem, const Inputs& inputs)
@@ -33,7 +30,7 @@ ColdProblem::ColdProblem(const Engine& engine, const Problem& problem, const Inp
   const std::size_t count = cold_copy_count(engine, problem);
   copies_.emplace_back(engine, problem, inputs);
   while (copies_.size() < count) copies_.emplace_back(engine, copies_.front());
-  const std::size_t output_count = engine.state().computes_in_host_memory() ? 1 : count;
+  const std::size_t output_count = engine.state().row().in_host_memory ? 1 : count;
   while (placed_outputs_.size() < output_count) placed_outputs_.emplace_back(engine, outputs_);
   std::vector<std::uint32_t> counts;
   for (const Group& group : problem.groups) counts.push_back(static_cast<std::uint32_t>(group.m));

@@ -11,7 +11,7 @@
 #include <span>
 
 #include "assert.hpp"
-#include "backend/device.hpp"
+#include "backend/backend.hpp"
 #include "cpu/side_by_side.hpp"
 #include "gemm/projection.hpp"
 #include "gemm/random.hpp"
@@ -78,7 +78,7 @@ class Witness::Products {
         problem_(problem),
         plan_(engine.plan(fp32_gemm_of(problem))),
         workspace_(engine.workspace(plan_)),
-        in_host_memory_(engine.state().computes_in_host_memory()) {
+        in_host_memory_(engine.state().row().in_host_memory) {
     for (std::size_t g = 0; g < problem.groups.size(); ++g) {
       first_elements_.push_back(element_count_);
       element_count_ += problem.groups[g].m * problem.groups[g].n;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "backend/backend.hpp"
 #include "parallel.hpp"
 
 namespace thresher::moe {
@@ -168,13 +169,13 @@ std::vector<std::string> DeviceLayer::variants(std::int64_t token_count) const {
 void DeviceLayer::enqueue(const MoeTokens& tokens, void* stream) const {
   check(tokens, steps_->row_alignment());
   if (tokens.token_count == 0) return;
-  if (!device_.computes_in_host_memory()) return queue(tokens, stream);
+  if (!device_.row().in_host_memory) return queue(tokens, stream);
   const std::lock_guard turn(turn_);
   queue(tokens, stream);
 }
 
 void DeviceLayer::forward(const MoeTokens& tokens) const {
-  if (device_.computes_in_host_memory() || tokens.token_count == 0) {
+  if (device_.row().in_host_memory || tokens.token_count == 0) {
     return enqueue(tokens, nullptr);
   }
   check(tokens, 1);
@@ -188,7 +189,7 @@ void DeviceLayer::bind_all(const Engine& engine) {
   std::vector<std::optional<Plan>> plans(2 * ladder.size());
   // On a GPU a plan compiles kernels, each for seconds where they are new.
   for_each_in_parallel(
-      std::ssize(plans), device_.computes_in_host_memory() ? 1 : 0, [&](std::int64_t i) {
+      std::ssize(plans), device_.row().in_host_memory ? 1 : 0, [&](std::int64_t i) {
         const Rung& rung = ladder[static_cast<std::size_t>(i / 2)];
         const std::int64_t rows = rung.tokens_max * shape().slot_count();
         plans[static_cast<std::size_t>(i)] = i % 2 == 0

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <map>
 
+#include "engine/backends.hpp"
+
 namespace thresher::report {
 namespace {
 
@@ -81,8 +83,9 @@ std::string class_of(const Season& season) {
   const std::string machine = text_of(field(field(start->data, "environment"), "machine"), "class");
   if (!machine.empty()) return machine;
   const std::optional<double> threads = number_of(field(start->data, "threads"));
-  const bool is_cpu = season.board.backend == "cpu" && threads && *threads > 0;
-  return season.board.device + (is_cpu ? fmt::format(", {:.0f} threads", *threads) : "");
+  const Backend* backend = find_backend(season.board.backend);
+  const bool counts = backend != nullptr && backend->has_threads && threads && *threads > 0;
+  return season.board.device + (counts ? fmt::format(", {:.0f} threads", *threads) : "");
 }
 
 Html machines(const std::vector<Season>& seasons) {

@@ -11,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "backend/backend.hpp"
 #include "gemm/inputs.hpp"
 #include "measure/clock.hpp"
 #include "measure/statistics.hpp"
@@ -23,12 +24,10 @@ namespace {
 
 using HostTime = std::chrono::steady_clock;
 
-bool compiles(const Engine& engine) { return engine.device() != "cpu"; }
-
 // Where variants are compiled first, as many race as can be compiled side by side.
 HuntOptions hunt_on(const Engine& engine, HuntOptions options) {
   constexpr std::size_t kRacersMax = 16;
-  if (!compiles(engine)) return options;
+  if (!engine.state().row().compiles) return options;
   options.racer_count = std::clamp(static_cast<std::size_t>(hardware_thread_count()),
                                    options.racer_count, kRacersMax);
   return options;
@@ -48,7 +47,7 @@ class DeviceTrack final : public Track {
 
   // A plan is made for what the compiler keeps of it; whatever is wrong shows again on entering.
   void announce(std::span<const std::string> variants) override {
-    if (!sham_.empty() || !compiles(engine_)) return;
+    if (!sham_.empty() || !engine_.state().row().compiles) return;
     for_each_in_parallel(static_cast<std::int64_t>(variants.size()), 0, [&](std::int64_t i) {
       try {
         engine_.plan(problem_, variants[static_cast<std::size_t>(i)]);

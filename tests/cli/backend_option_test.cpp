@@ -11,35 +11,24 @@ namespace {
 
 using nvfp4::error_message;
 
-constexpr const char* kNoGpu = "there is no GPU";
-constexpr const char* kHasGpu = "";
+TEST(BackendAskedFor, IsNoneWhereNobodySays) { EXPECT_EQ(backend_asked_for("", {}), nullptr); }
 
-TEST(ChooseBackend, TakesTheGpuWhereThereIsOne) {
-  EXPECT_EQ(choose_backend("", {}, kHasGpu).name, "gpu");
-  EXPECT_EQ(choose_backend("", {}, kNoGpu).name, "cpu");
+TEST(BackendAskedFor, IsWhatWasNamed) {
+  EXPECT_EQ(backend_asked_for("cpu", {})->name, "cpu");
+  EXPECT_EQ(backend_asked_for("gpu", {})->name, "gpu");
+  EXPECT_EQ(backend_asked_for("emulator", {})->name, "emulator");
 }
 
-TEST(ChooseBackend, TakesWhatWasNamed) {
-  EXPECT_EQ(choose_backend("cpu", {}, kHasGpu).name, "cpu");
-  EXPECT_EQ(choose_backend("gpu", {}, kHasGpu).name, "gpu");
-  EXPECT_EQ(choose_backend("emulator", {}, kNoGpu).name, "emulator");
+TEST(BackendAskedFor, IsThatOfTheVariants) {
+  EXPECT_EQ(backend_asked_for("", {"cpu_avx2:stages=4"})->name, "cpu");
+  EXPECT_EQ(backend_asked_for("", {"gpu_sm90:tokens=64"})->name, "gpu");
+  EXPECT_EQ(backend_asked_for("emulator", {"gpu_sm90"})->name, "emulator");
 }
 
-TEST(ChooseBackend, SaysWhyThereIsNoGpu) {
-  EXPECT_EQ(error_message([] { choose_backend("gpu", {}, kNoGpu); }), kNoGpu);
-  EXPECT_EQ(error_message([] { choose_backend("", {"gpu_sm90"}, kNoGpu); }), kNoGpu);
-}
-
-TEST(ChooseBackend, VariantsSayWhatTheyNeed) {
-  EXPECT_EQ(choose_backend("", {"cpu_avx2:stages=4"}, kHasGpu).name, "cpu");
-  EXPECT_EQ(choose_backend("", {"gpu_sm90:tokens=64"}, kHasGpu).name, "gpu");
-  EXPECT_EQ(choose_backend("emulator", {"gpu_sm90"}, kNoGpu).name, "emulator");
-}
-
-TEST(ChooseBackend, RefusesVariantsOfAnotherBackend) {
-  EXPECT_THROW(choose_backend("cpu", {"gpu_sm90"}, kHasGpu), UsageError);
-  EXPECT_THROW(choose_backend("gpu", {"cpu_avx2"}, kHasGpu), UsageError);
-  EXPECT_THROW(choose_backend("", {"gpu_sm90", "cpu_avx2"}, kHasGpu), UsageError);
+TEST(BackendAskedFor, RefusesVariantsOfAnotherBackend) {
+  EXPECT_THROW(backend_asked_for("cpu", {"gpu_sm90"}), UsageError);
+  EXPECT_THROW(backend_asked_for("gpu", {"cpu_avx2"}), UsageError);
+  EXPECT_THROW(backend_asked_for("", {"gpu_sm90", "cpu_avx2"}), UsageError);
 }
 
 TEST(ResolveBackend, AsksForNoGpuWhereTheCpuIsMeant) {
@@ -47,10 +36,11 @@ TEST(ResolveBackend, AsksForNoGpuWhereTheCpuIsMeant) {
 }
 
 TEST(ResolveBackend, AgreesWithTheMachine) {
-  const std::string why = why_no_device(gpu_engine_options());
+  const std::string why = why_no_device(engine_options(backend_named("gpu")));
   EXPECT_EQ(resolve_backend("").name, why.empty() ? "gpu" : "cpu");
   if (why.empty()) GTEST_SKIP() << "there is a GPU here: nothing to complain of";
   EXPECT_EQ(error_message([] { resolve_backend("gpu"); }), why);
+  EXPECT_EQ(error_message([] { resolve_backend("", {"gpu_sm90"}); }), why);
 }
 
 TEST(BackendOption, TakesItsWordsOnly) {

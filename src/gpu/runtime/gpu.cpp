@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "gpu/runtime/memory.hpp"
+#include "gpu/runtime/nvml.hpp"
 
 namespace thresher::gpu {
 namespace {
@@ -64,6 +65,21 @@ Gpu open_gpu(const EngineOptions& options) {
 std::string GpuDevice::description() const {
   const DeviceProperties& device = gpu_.device.properties();
   return fmt::format("{} ({}), {} SMs", device.name, device.architecture(), device.sm_count);
+}
+
+std::vector<backend::Fact> GpuDevice::facts() const {
+  const DeviceProperties& device = gpu_.device.properties();
+  return {{"device", device.name},
+          {"architecture", device.architecture()},
+          {"driver", "CUDA " + cuda_version_text(gpu_.driver_version)},
+          {"compiler", gpu_.compiler.version()},
+          {"memory_bytes", static_cast<std::int64_t>(device.memory_bytes)},
+          {"l2_bytes", static_cast<std::int64_t>(device.l2_bytes)}};
+}
+
+int GpuDevice::clock_mhz() const {
+  const Nvml* nvml = find_nvml().nvml;
+  return nvml == nullptr ? 0 : read_clocks(*nvml, pci_bus_id(gpu_.device)).sm_mhz;
 }
 
 std::unique_ptr<backend::Buffer> GpuDevice::allocate(std::size_t bytes) const {

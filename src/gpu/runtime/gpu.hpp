@@ -45,7 +45,9 @@ class GpuDevice : public backend::Device {
 
   std::string description() const override;
   void synchronize() const override { gpu_.device.synchronize(); }
-  bool computes_in_host_memory() const override { return false; }
+  std::vector<backend::Fact> facts() const override;
+  std::size_t cache_bytes() const override { return gpu_.device.properties().l2_bytes; }
+  int clock_mhz() const override;
   std::unique_ptr<backend::Buffer> allocate(std::size_t bytes) const override;
 
  private:

@@ -5,7 +5,7 @@
 #include <optional>
 #include <thread>
 
-#include "backend/device.hpp"
+#include "backend/backend.hpp"
 #include "cpu/side_by_side.hpp"
 #include "referee/worker/host.hpp"
 
@@ -17,7 +17,7 @@ namespace {
 constexpr unsigned kPackingThreadsMax = 64;
 
 std::size_t groups_packed_at_a_time(const Engine& engine) {
-  if (engine.state().computes_in_host_memory()) return 1;
+  if (engine.state().row().in_host_memory) return 1;
   return std::max(1u, kPackingThreadsMax / std::max(1u, std::thread::hardware_concurrency()));
 }
 

@@ -245,8 +245,10 @@ class ContestantReader {
     }
     if (ending == kCudaEnding) {
       pitch_.contestant.kind = ContestantKind::kCuda;
-      if (pitch_.contestant.backend != "gpu") {
-        toml_.note(node, fmt::format("source = {} needs backend = \"gpu\"", quote_value(*text)));
+      const std::string_view needed = backend_of(pitch_.contestant).name;
+      if (pitch_.contestant.backend != needed) {
+        toml_.note(node,
+                   fmt::format("source = {} needs backend = \"{}\"", quote_value(*text), needed));
       }
     }
     std::error_code ignored;

@@ -11,7 +11,9 @@
 #include <optional>
 
 #include "assert.hpp"
+#include "engine/backends.hpp"
 #include "gemm/suite.hpp"
+#include "referee/venue.hpp"
 #include "spelling.hpp"
 #include "tank/pitch/contestant_reader.hpp"
 #include "tank/pitch/pitch.hpp"
@@ -26,7 +28,16 @@ constexpr std::array<std::string_view, 17> kPitchKeys = {
     "family",   "claim",     "claim_by_problem", "mechanism", "bottleneck",
     "evidence", "risk",      "complexity",       "rollback",  "new_evidence",
     "needs",    "contestant"};
-constexpr std::array<std::string_view, 3> kBackends = {"cpu", "gpu", "gpu_sm100"};
+
+// Where matches are played, and the B200 of the season that started it, of which there are reports.
+std::vector<std::string_view> backend_words() {
+  std::vector<std::string_view> words;
+  for (const Backend* backend : backends()) {
+    if (referee::find_venue(backend->name) != nullptr) words.push_back(backend->name);
+  }
+  words.push_back("gpu_sm100");
+  return words;
+}
 
 // What a pitch cannot do without, and what each of them is for.
 struct Needed {
@@ -172,7 +183,7 @@ class PitchReader {
     read_name(root);
     pitch_.title = toml_.read_line(root, "title").value_or(pitch_.name);
     pitch_.author = toml_.read_line(root, "author").value_or("");
-    pitch_.backend = toml_.read_word(root, "backend", kBackends).value_or("cpu");
+    pitch_.backend = toml_.read_word(root, "backend", backend_words()).value_or(pitch_.backend);
     pitch_.family = read_family(root);
     pitch_.mechanism = read_needed_text(root, kMechanism);
     pitch_.bottleneck = toml_.read_text(root, "bottleneck").value_or("");

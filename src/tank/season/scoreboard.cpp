@@ -12,13 +12,6 @@ namespace {
 using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;
 
-// The GPU of a season on one, else the CPU.
-std::string device_of(const Json& season) {
-  const Json& environment = field(season, "environment");
-  const std::string device = text_field(environment, "device");
-  return device.empty() ? text_field(environment, "cpu") : device;
-}
-
 constexpr double kRoundMax = 1e6;  // no season is that long; keeps the conversion to int defined
 
 int round_of(const Json& json) {
@@ -88,7 +81,7 @@ class Reader {
     if (entry.kind == "season") {
       board_.suite = text_field(data, "suite");
       board_.backend = text_field(data, "backend");
-      board_.device = device_of(data);
+      board_.device = device_of(field(data, "environment"));
       board_.champion = text_field(data, "champion");
       read_weights(field(data, "credibilities"));
     } else if (entry.kind == "pitch") {
@@ -179,6 +172,11 @@ OrderedJson range_to_json(const Range& range) {
 }
 
 }  // namespace
+
+std::string device_of(const Json& environment) {
+  const std::string device = text_field(environment, "device");
+  return device.empty() ? text_field(environment, "cpu") : device;
+}
 
 Scoreboard scoreboard(const Ledger& ledger, const std::string& season) {
   return Reader().read(ledger, season);

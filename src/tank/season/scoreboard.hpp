@@ -66,6 +66,9 @@ struct Scoreboard {
 
 Scoreboard scoreboard(const Ledger& ledger, const std::string& season);
 
+// What constraints and tables call the machine of a season with this environment.
+std::string device_of(const nlohmann::json& environment);
+
 nlohmann::ordered_json to_ordered_json(const Scoreboard& board);
 
 }  // namespace thresher
