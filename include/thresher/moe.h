@@ -112,6 +112,10 @@ int64_t thresher_moe_tokens_max(const thresher_moe_layer* layer);
 size_t thresher_moe_weight_bytes(const thresher_moe_layer* layer);
 size_t thresher_moe_workspace_bytes(const thresher_moe_layer* layer);
 int64_t thresher_moe_kernel_launch_count(const thresher_moe_layer* layer, int64_t token_count);
+/* The variants of the products for a call of so many tokens, gate and up first. */
+int64_t thresher_moe_variant_count(const thresher_moe_layer* layer, int64_t token_count);
+const char* thresher_moe_variant_name(const thresher_moe_layer* layer, int64_t token_count,
+                                      int64_t index);
 
 /* On host memory; done when it returns. */
 thresher_status thresher_moe_forward(const thresher_moe_layer* layer,

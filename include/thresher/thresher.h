@@ -7,8 +7,7 @@
  * Calls return THRESHER_OK or a status that says whose fault it is; thresher_last_error() then says
  * what is wrong. A call that fails sets what it would have created to NULL. Handles are made by
  * _create and pack functions and freed by _destroy ones, which accept NULL; weights and plans may
- * be destroyed before the engine or after it. supports() has no twin: thresher_plan_create() says
- * why a variant cannot run a problem.
+ * be destroyed before the engine or after it.
  *
  * C has no default values: a struct set to zeros has alpha and global_scale 0, where 1 is meant.
  */
@@ -116,17 +115,16 @@ typedef struct thresher_operands {
   const thresher_group_operands* groups;
   int64_t group_count;
   thresher_rows rows; /* of all groups, one group after the other; zeros: each has its own */
-  /* NULL, or where the tokens of each group stand in device memory.
-   */
+  /* NULL, or where the tokens of each group stand in device memory. */
   const uint32_t* device_counts;
   int64_t tokens_max; /* with device_counts; 0: the plan's */
 } thresher_operands;
 
 /* Zeros are the defaults. */
 typedef struct thresher_engine_options {
-  const char* device;                  /* "cpu" (the default), "gpu", "gpu:1", "emulator" */
-  int32_t thread_count;                /* of the CPU; 0: one per core that this process may use */
-  const char* cache_folder;            /* for a GPU's compiled kernels; NULL: nowhere */
+  const char* device;       /* "cpu" (the default), "gpu", "gpu:1", "emulator", "gpu:sm80" */
+  int32_t thread_count;     /* of the CPU; 0: one per core that this process may use */
+  const char* cache_folder; /* for a GPU's compiled kernels; NULL: nowhere */
   const char* const* compiler_folders; /* to look for NVRTC in before the system's own places */
   int64_t compiler_folder_count;
   uint64_t emulator_seed; /* chooses the order of events; 0 means 1 */
@@ -164,6 +162,12 @@ thresher_status thresher_quantize_bf16(const uint16_t* values, int32_t use_globa
 thresher_status thresher_dequantize(const thresher_nvfp4_view* matrix, float* values);
 /* What was written, for reading. */
 thresher_nvfp4_view thresher_view(const thresher_nvfp4_buffer* buffer);
+/* The 128x4 scale swizzle that cuBLAS and CUTLASS take, of rows x scale_count_per_row bytes and
+ * back: `swizzled` has rows rounded up to 128 times scales per row rounded up to 4. */
+thresher_status thresher_swizzle_scales_128x4(const uint8_t* scales, int64_t rows,
+                                              int64_t scale_count_per_row, uint8_t* swizzled);
+thresher_status thresher_unswizzle_scales_128x4(const uint8_t* swizzled, int64_t rows,
+                                                int64_t scale_count_per_row, uint8_t* scales);
 
 /* NULL for the defaults: the CPU with all its cores. */
 thresher_status thresher_engine_create(const thresher_engine_options* options,
@@ -171,7 +175,12 @@ thresher_status thresher_engine_create(const thresher_engine_options* options,
 void thresher_engine_destroy(thresher_engine* engine);
 
 /* Functions that return a number or a text have no status: 0 or NULL is their answer to a NULL
- * handle or an index out of range, and thresher_last_error() says so. */
+ * handle or an index out of range, and thresher_last_error() says so. A text that is an answer to
+ * arguments, rather than part of a handle, is valid until this thread asks for the next such. */
+
+/* "" if an engine can be made with these options, else what is missing and what to do. NULL as
+ * options for the defaults. */
+const char* thresher_why_no_device(const thresher_engine_options* options);
 const char* thresher_engine_device(const thresher_engine* engine);      /* "cpu", "gpu:0" */
 const char* thresher_engine_description(const thresher_engine* engine); /* "NVIDIA H200 ..." */
 /* Whether the plan file is used, or why not; "" where there is none. */
@@ -180,6 +189,12 @@ int32_t thresher_thread_count(const thresher_engine* engine);
 /* Named variants that this device can run, the default first. */
 int64_t thresher_variant_count(const thresher_engine* engine);
 const char* thresher_variant_name(const thresher_engine* engine, int64_t index);
+/* "" if the variant can run the problem, else why not: supports() of engine.hpp. */
+const char* thresher_why_not_supported(const thresher_engine* engine,
+                                       const thresher_problem* problem, const char* variant);
+/* The variant that thresher_plan_create() takes where none is named. */
+const char* thresher_choose(const thresher_engine* engine, const thresher_problem* problem,
+                            int64_t tokens_max);
 /* Waits for all work on the device, and says what went wrong there. */
 thresher_status thresher_synchronize(const thresher_engine* engine);
 
@@ -201,6 +216,9 @@ thresher_status thresher_pack(const thresher_engine* engine,
 thresher_status thresher_duplicate(const thresher_engine* engine, const thresher_weights* weights,
                                    thresher_weights** copy);
 void thresher_weights_destroy(thresher_weights* weights);
+thresher_op thresher_weights_op(const thresher_weights* weights);
+int64_t thresher_weights_n(const thresher_weights* weights);
+int64_t thresher_weights_k_elements(const thresher_weights* weights);
 size_t thresher_weights_bytes(const thresher_weights* weights);
 /* The very bytes that were packed; unpack_up gives the second matrix of dual weights. */
 thresher_status thresher_unpack(const thresher_weights* weights, thresher_nvfp4_buffer* out);

@@ -11,6 +11,7 @@
 #include "engine/c_handles.hpp"
 #include "gemm/extent_faults.hpp"
 #include "nvfp4/check.hpp"
+#include "rounding.hpp"
 #include "thresher/engine.hpp"
 #include "thresher/thresher.h"
 
@@ -48,6 +49,12 @@ namespace c_twin {
 thresher_status fail(thresher_status status, const char* message) noexcept {
   std::snprintf(last_error, sizeof last_error, "%s", message);
   return status;
+}
+
+const char* kept(std::string text) {
+  thread_local std::string last;
+  last = std::move(text);
+  return last.c_str();
 }
 
 }  // namespace c_twin
@@ -154,6 +161,19 @@ thresher_status quantize_to(const Stored* values, std::int32_t use_global_scale,
   });
 }
 
+// Before they are multiplied.
+void check_scale_extents(const char* what, std::int64_t rows, std::int64_t scale_count_per_row) {
+  nvfp4::check_extent(what, {.name = "scale_count_per_row",
+                             .value = scale_count_per_row,
+                             .min = 1,
+                             .max = kExtentMax / kBlockElements});
+  nvfp4::check_matrix_extents(what, rows, scale_count_per_row * kBlockElements);
+}
+
+void copy_to(const std::vector<std::uint8_t>& bytes, std::uint8_t* to, const char* name) {
+  if (!bytes.empty()) std::copy(bytes.begin(), bytes.end(), &need(to, name));
+}
+
 template <class Unpack>
 thresher_status unpack_to(const thresher_weights* handle, thresher_nvfp4_buffer* out,
                           const Unpack& unpack) {
@@ -212,6 +232,27 @@ thresher_nvfp4_view thresher_view(const thresher_nvfp4_buffer* buffer) {
   });
 }
 
+thresher_status thresher_swizzle_scales_128x4(const uint8_t* scales, int64_t rows,
+                                              int64_t scale_count_per_row, uint8_t* swizzled) {
+  return guarded([&] {
+    check_scale_extents("swizzle_scales_128x4", rows, scale_count_per_row);
+    if (rows * scale_count_per_row > 0) need(scales, "scales");
+    const std::span from(scales, static_cast<std::size_t>(rows * scale_count_per_row));
+    copy_to(swizzle_scales_128x4(from, rows, scale_count_per_row), swizzled, "swizzled");
+  });
+}
+
+thresher_status thresher_unswizzle_scales_128x4(const uint8_t* swizzled, int64_t rows,
+                                                int64_t scale_count_per_row, uint8_t* scales) {
+  return guarded([&] {
+    check_scale_extents("unswizzle_scales_128x4", rows, scale_count_per_row);
+    const std::int64_t padded = round_up(rows, 128) * round_up(scale_count_per_row, 4);
+    if (padded > 0) need(swizzled, "swizzled");
+    const std::span from(swizzled, static_cast<std::size_t>(padded));
+    copy_to(unswizzle_scales_128x4(from, rows, scale_count_per_row), scales, "scales");
+  });
+}
+
 thresher_status thresher_engine_create(const thresher_engine_options* options,
                                        thresher_engine** engine) {
   return create(engine, "engine", [&] {
@@ -247,6 +288,27 @@ int64_t thresher_variant_count(const thresher_engine* engine) {
 
 const char* thresher_variant_name(const thresher_engine* engine, int64_t index) {
   return value_or_zero([&] { return at(need(engine, "engine").variants, index).c_str(); });
+}
+
+const char* thresher_why_no_device(const thresher_engine_options* options) {
+  return value_or_zero([&] { return kept(why_no_device(options_of(options))); });
+}
+
+const char* thresher_why_not_supported(const thresher_engine* engine,
+                                       const thresher_problem* problem, const char* variant) {
+  return value_or_zero([&] {
+    const Engine& asked = need(engine, "engine").engine;
+    return kept(
+        asked.supports(problem_of(need(problem, "problem")), &need(variant, "variant")).why_not);
+  });
+}
+
+const char* thresher_choose(const thresher_engine* engine, const thresher_problem* problem,
+                            int64_t tokens_max) {
+  return value_or_zero([&] {
+    const Engine& asked = need(engine, "engine").engine;
+    return kept(asked.choose(problem_of(need(problem, "problem")), tokens_max));
+  });
 }
 
 thresher_status thresher_synchronize(const thresher_engine* engine) {
@@ -305,6 +367,19 @@ thresher_status thresher_duplicate(const thresher_engine* engine, const thresher
 }
 
 void thresher_weights_destroy(thresher_weights* weights) { delete weights; }
+
+thresher_op thresher_weights_op(const thresher_weights* weights) {
+  return value_or_zero(
+      [&] { return static_cast<thresher_op>(need(weights, "weights").weights.op()); });
+}
+
+int64_t thresher_weights_n(const thresher_weights* weights) {
+  return value_or_zero([&] { return need(weights, "weights").weights.n(); });
+}
+
+int64_t thresher_weights_k_elements(const thresher_weights* weights) {
+  return value_or_zero([&] { return need(weights, "weights").weights.k_elements(); });
+}
 
 size_t thresher_weights_bytes(const thresher_weights* weights) {
   return value_or_zero([&] { return need(weights, "weights").weights.bytes(); });

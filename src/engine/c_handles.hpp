@@ -30,6 +30,9 @@ namespace thresher::c_twin {
 // Keeps the message for thresher_last_error().
 thresher_status fail(thresher_status status, const char* message) noexcept;
 
+// Keeps the text for a caller without a handle that could; until this thread brings the next one.
+const char* kept(std::string text);
+
 template <class Call>
 thresher_status guarded(const Call& call) noexcept {
   try {

@@ -163,6 +163,14 @@ int64_t thresher_moe_kernel_launch_count(const thresher_moe_layer* layer, int64_
   return ask<int64_t>(layer,
                       [&](const MoeLayer& of) { return of.kernel_launch_count(token_count); });
 }
+int64_t thresher_moe_variant_count(const thresher_moe_layer* layer, int64_t token_count) {
+  return ask<int64_t>(layer, [&](const MoeLayer& of) { return of.variants(token_count).size(); });
+}
+const char* thresher_moe_variant_name(const thresher_moe_layer* layer, int64_t token_count,
+                                      int64_t index) {
+  return ask<const char*>(
+      layer, [&](const MoeLayer& of) { return kept(at(of.variants(token_count), index)); });
+}
 
 thresher_status thresher_moe_forward(const thresher_moe_layer* layer,
                                      const thresher_moe_tokens* tokens) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/backend.hpp"
 #include "engine/c_handles.hpp"
 #include "gemm/inputs.hpp"
 #include "nvfp4/half.hpp"
@@ -107,6 +108,7 @@ class Twin {
 
   std::vector<thresher_group>& groups() { return groups_; }
   thresher_operands& operands() { return operands_; }
+  const thresher_problem& problem() const { return problem_; }
   const thresher_plan* made_plan() const { return plan_.get(); }
 
  private:
@@ -205,6 +207,31 @@ TEST_P(CApiTest, TellsOfTheEngine) {
   EXPECT_EQ(names, engine().variants());
 }
 
+TEST_P(CApiTest, SaysWhatItWouldTakeAndWhatItCannot) {
+  const Problem problem = make_problem({5, 2}, 33, 64);
+  Twin twin_of(twin(), problem);
+  const thresher_problem& c_problem = twin_of.problem();
+  EXPECT_EQ(thresher_choose(twin(), &c_problem, 0), engine().choose(problem));
+  EXPECT_EQ(thresher_choose(twin(), &c_problem, 900), engine().choose(problem, 900));
+  EXPECT_STREQ(thresher_why_not_supported(twin(), &c_problem, engine().variants()[0].c_str()), "");
+  for (const std::string& name : engine().state().row().named_variants()) {
+    EXPECT_EQ(thresher_why_not_supported(twin(), &c_problem, name.c_str()),
+              engine().supports(problem, name).why_not);
+  }
+  EXPECT_EQ(thresher_why_not_supported(twin(), &c_problem, "no variant"), nullptr);
+  EXPECT_STRNE(thresher_last_error(), "");
+  EXPECT_EQ(thresher_choose(twin(), nullptr, 0), nullptr);
+  EXPECT_STREQ(thresher_last_error(), "problem is null");
+}
+
+TEST_P(CApiTest, SaysWhyThereIsNoDevice) {
+  const thresher_engine_options here{.device = GetParam()};
+  EXPECT_STREQ(thresher_why_no_device(&here), "");
+  const thresher_engine_options nowhere{.device = "gpu:1000"};
+  EXPECT_EQ(thresher_why_no_device(&nowhere), why_no_device({.device = "gpu:1000"}));
+  EXPECT_STREQ(thresher_why_no_device(nullptr), "");
+}
+
 TEST_P(CApiTest, TellsOfAPlan) {
   const Problem problem = make_problem({5, 2}, 33, 64);
   const char* variant = is_cpu() ? "cpu_portable:stages=3" : "gpu_sm90:launches=per_group";
@@ -247,6 +274,9 @@ TEST_P(CApiTest, UnpacksWhatWasPacked) {
       engine().pack({.op = Op::kDual, .b = inputs.b.view(), .up = inputs.b_up.view()});
   for (const thresher_weights* handle : {weights.get(), copy.get()}) {
     EXPECT_EQ(thresher_weights_bytes(handle), expected.bytes());
+    EXPECT_EQ(thresher_weights_op(handle), THRESHER_DUAL);
+    EXPECT_EQ(thresher_weights_n(handle), 21);
+    EXPECT_EQ(thresher_weights_k_elements(handle), 80);
     Memory memory(21, 80);
     EXPECT_EQ(thresher_unpack(handle, &memory.buffer), THRESHER_OK);
     memory.expect(inputs.b);
@@ -329,6 +359,25 @@ TEST(CApi, QuantizesToAGivenScale) {
   memory.buffer.global_scale = 0;
   EXPECT_EQ(thresher_quantize(values.data(), THRESHER_GLOBAL_SCALE_GIVEN, &memory.buffer),
             THRESHER_INVALID);
+}
+
+TEST(CApi, SwizzlesScales) {
+  constexpr std::int64_t kRows = 130, kPerRow = 5;
+  Bytes scales(kRows * kPerRow);
+  for (std::size_t i = 0; i < scales.size(); ++i) scales[i] = static_cast<std::uint8_t>(i % 127);
+  const Bytes expected = swizzle_scales_128x4(scales, kRows, kPerRow);
+  Bytes swizzled(256 * 8), back(scales.size());
+  ASSERT_EQ(swizzled.size(), expected.size());
+  EXPECT_EQ(thresher_swizzle_scales_128x4(scales.data(), kRows, kPerRow, swizzled.data()),
+            THRESHER_OK);
+  EXPECT_EQ(swizzled, expected);
+  EXPECT_EQ(thresher_unswizzle_scales_128x4(swizzled.data(), kRows, kPerRow, back.data()),
+            THRESHER_OK);
+  EXPECT_EQ(back, scales);
+  EXPECT_EQ(thresher_swizzle_scales_128x4(scales.data(), -1, kPerRow, swizzled.data()),
+            THRESHER_INVALID);
+  EXPECT_EQ(thresher_swizzle_scales_128x4(nullptr, 1, 1, swizzled.data()), THRESHER_INVALID);
+  EXPECT_STREQ(thresher_last_error(), "scales is null");
 }
 
 TEST(CApi, DestroyAcceptsNull) {

@@ -104,6 +104,12 @@ TEST_F(MoeCApi, ComputesWhatCppComputes) {
   EXPECT_GT(thresher_moe_weight_bytes(layer), 0u);
   EXPECT_GT(thresher_moe_workspace_bytes(layer), 0u);
   EXPECT_EQ(thresher_moe_kernel_launch_count(layer, 7), 0);
+  std::vector<std::string> variants;
+  for (std::int64_t i = 0; i < thresher_moe_variant_count(layer, 7); ++i) {
+    variants.emplace_back(thresher_moe_variant_name(layer, 7, i));
+  }
+  EXPECT_EQ(variants, MoeLayer(engine, scene_.matrices(), options()).variants(7));
+  EXPECT_EQ(thresher_moe_variant_name(layer, 7, std::ssize(variants)), nullptr);
   scene_.poison();
   EXPECT_EQ(thresher_moe_forward(layer, &tokens), THRESHER_OK);
   EXPECT_EQ(rows(), expected);
