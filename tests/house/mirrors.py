@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A .cpp with logic has its mirror: tests/<folder>/<stem>_test.cpp, or the test that mirrors.txt names.
 
-Logic is a branch or a loop. A row of mirrors.txt that nobody needs is a fault too.
+Logic is a branch or a loop. A row of mirrors.txt that nobody needs is a fault too, and so is a pattern in
+it that matches no file.
 """
 import re
 import sys
@@ -34,6 +35,8 @@ def read_rows(faults):
         elif not (house.ROOT / test).is_file():
             faults.append(f"{place}: there is no {test}")
         patterns[place] = sources.split()
+        faults.extend(f"{place}: no source is called {pattern}" for pattern in patterns[place]
+                      if not any(house.ROOT.glob(pattern)))
     return patterns
 
 
