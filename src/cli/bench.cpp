@@ -42,9 +42,10 @@ struct BenchOptions {
   std::string op;
   std::string activations;
   std::string output;
-  std::string timing = "foreign";  // GPU only: what surrounds a timed call
-  std::string launch = "graph";    // GPU only: how samples launch their calls
-  std::string sizes = "host";      // GPU only: where group sizes are
+  // GPU only, empty where nobody says.
+  std::string timing;  // what surrounds a timed call: "foreign"
+  std::string launch;  // how samples launch their calls: "graph"
+  std::string sizes;   // where group sizes are: "host"
   double seconds = 3;
   std::uint64_t seed = 1;
   bool peers = false;
@@ -69,6 +70,30 @@ std::vector<SelectedProblem> problems_of(const BenchOptions& options) {
     if (!options.output.empty()) problem.output = output_from_string(options.output);
   }
   return problems;
+}
+
+measure::Surroundings surroundings_of(const BenchOptions& options) {
+  if (options.timing.empty()) return measure::Surroundings::kForeign;
+  return measure::surroundings_from_string(options.timing);
+}
+
+// What is timed of a layer is one thing: its calls, following each other, on a GPU in a graph.
+void check_layer_options(const BenchOptions& options) {
+  const std::pair<const char*, bool> of_suites[] = {{"--problem", !options.problems.empty()},
+                                                    {"--variant", !options.variants.empty()},
+                                                    {"--op", !options.op.empty()},
+                                                    {"--output", !options.output.empty()},
+                                                    {"--timing", !options.timing.empty()},
+                                                    {"--launch", !options.launch.empty()},
+                                                    {"--sizes", !options.sizes.empty()},
+                                                    {"--peers", options.peers}};
+  for (const auto& [name, given] : of_suites) {
+    if (!given) continue;
+    throw UsageError(fmt::format(
+        "{} is for --suite: --layer times calls that follow each other, of the engine's choice",
+        name));
+  }
+  if (options.thread_counts.size() > 1) throw UsageError("--layer takes one number of --threads");
 }
 
 // Thread counts of the CPU have a lane each; every other device has one.
@@ -157,10 +182,10 @@ class Bench {
   void run_problem(Lane& lane, const SelectedProblem& selected, const Inputs& inputs) {
     const Problem& problem = selected.problem;
     measure::ColdProblem cold(lane.engine, problem, inputs);
-    const std::unique_ptr<measure::Clock> clock = measure::make_clock(
-        lane.engine, {.surroundings = measure::surroundings_from_string(options_.timing),
-                      .graph = options_.launch == "graph",
-                      .copy_count = cold.copy_count()});
+    const std::unique_ptr<measure::Clock> clock =
+        measure::make_clock(lane.engine, {.surroundings = surroundings_of(options_),
+                                          .graph = options_.launch != "eager",
+                                          .copy_count = cold.copy_count()});
     std::deque<VariantEntrant> variants;  // entrants point at them
     std::vector<std::string> asked;
     enter_variants(lane.engine, problem, cold, variants, asked);
@@ -270,8 +295,8 @@ std::set<std::string> doubts(const std::vector<BenchRow>& rows) {
 }
 
 int run_layers(const BenchOptions& options) {
+  check_layer_options(options);
   EngineOptions engine_of = engine_options(resolve_backend(options.backend), options.device);
-  if (options.thread_counts.size() > 1) throw UsageError("--layer takes one number of --threads");
   if (!options.thread_counts.empty()) engine_of.thread_count = options.thread_counts.front();
   if (!options.plan.empty()) engine_of.plan_file = options.plan;
   const Engine engine(engine_of);
@@ -360,15 +385,18 @@ Command bench_command() {
                       {.name = "--timing",
                        .value = &options->timing,
                        .what = "On a GPU: what surrounds a timed call (docs/measuring.md)",
-                       .words = {"foreign", "back_to_back", "alone"}},
+                       .words = {"foreign", "back_to_back", "alone"},
+                       .default_text = "foreign"},
                       {.name = "--launch",
                        .value = &options->launch,
                        .what = "On a GPU: replays of a CUDA graph, or launches",
-                       .words = {"graph", "eager"}},
+                       .words = {"graph", "eager"},
+                       .default_text = "graph"},
                       {.name = "--sizes",
                        .value = &options->sizes,
                        .what = "On a GPU: who knows the group sizes",
-                       .words = {"host", "device"}},
+                       .words = {"host", "device"},
+                       .default_text = "host"},
                       {.name = "--seconds",
                        .value = &options->seconds,
                        .what = "Time per problem and thread count",

@@ -11,6 +11,7 @@
 #include "backend/backend.hpp"
 #include "cli/command.hpp"
 #include "cli/table.hpp"
+#include "gemm/speed_of_light.hpp"
 #include "measure/layer_trial.hpp"
 
 namespace thresher::cli {
@@ -38,7 +39,10 @@ struct LayerRow {
   bool batch_invariant;
   const backend::Ceilings& ceilings;
 
-  double floor_us() const { return timing.light(activations, ceilings.rates).floor_us(); }
+  double floor_us() const {
+    return speed_of_light(timing.weight_bytes, timing.operations, activations, ceilings.rates)
+        .floor_us();
+  }
   double share() const { return floor_us() / timing.us.median; }
   double gb_per_s() const { return 1e-3 * timing.weight_bytes / timing.us.median; }
   double gflops() const { return 1e-3 * timing.operations / timing.us.median; }

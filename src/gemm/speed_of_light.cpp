@@ -48,10 +48,15 @@ double fewest_bytes(const Problem& problem) {
 }
 
 SpeedOfLight speed_of_light(const Problem& problem, const MachineRates& rates) {
-  const double gop_per_s = rate_gop_per_s(rates, problem.activations);
+  return speed_of_light(fewest_bytes(problem), flop_count(problem), problem.activations, rates);
+}
+
+SpeedOfLight speed_of_light(double bytes, double operations, Activations activations,
+                            const MachineRates& rates) {
+  const double gop_per_s = rate_gop_per_s(rates, activations);
   THRESHER_ASSERT(rates.read_gb_per_s > 0 && gop_per_s > 0);
-  return {.memory_us = fewest_bytes(problem) / (rates.read_gb_per_s * 1e3),
-          .compute_us = flop_count(problem) / (gop_per_s * 1e3)};
+  return {.memory_us = bytes / (rates.read_gb_per_s * 1e3),
+          .compute_us = operations / (gop_per_s * 1e3)};
 }
 
 }  // namespace thresher

@@ -36,5 +36,8 @@ struct SpeedOfLight {
 };
 
 SpeedOfLight speed_of_light(const Problem& problem, const MachineRates& rates);
+// Of bytes and operations that somebody else has counted.
+SpeedOfLight speed_of_light(double bytes, double operations, Activations activations,
+                            const MachineRates& rates);
 
 }  // namespace thresher

@@ -165,14 +165,6 @@ LayerModel layer_model_from_text(std::string_view text) {
   return model;
 }
 
-SpeedOfLight LayerTiming::light(Activations activations, const MachineRates& rates) const {
-  const double rate = activations == Activations::kNvfp4  ? rates.nvfp4_gop_per_s
-                      : activations == Activations::kFp16 ? rates.fp16_gop_per_s
-                                                          : rates.bf16_gop_per_s;
-  return {.memory_us = 1e-3 * weight_bytes / rates.read_gb_per_s,
-          .compute_us = 1e-3 * operations / rate};
-}
-
 // Of an expert, in host memory.
 struct LayerTrialExpert {
   Nvfp4Matrix gate, up, down;

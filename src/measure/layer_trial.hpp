@@ -12,7 +12,6 @@
 #include <string_view>
 #include <vector>
 
-#include "gemm/speed_of_light.hpp"
 #include "measure/statistics.hpp"
 #include "thresher/moe.hpp"
 
@@ -58,9 +57,6 @@ struct LayerTiming {
   double error_over_bound = 0;
   std::int64_t launch_count = 0;
   std::vector<std::string> variants;
-
-  // The floor under the time on such a machine.
-  SpeedOfLight light(Activations activations, const MachineRates& rates) const;
 };
 
 class LayerTrial {
