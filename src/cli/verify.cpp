@@ -20,6 +20,7 @@
 #include "cpu/side_by_side.hpp"
 #include "engine/plan_file.hpp"
 #include "measure/placed_problem.hpp"
+#include "measure/rows_together.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -51,7 +52,8 @@ struct Way {
   std::string name;  // "2 threads", "sizes on the device"
   const Engine* engine = nullptr;
   bool device_counts = false;
-  bool beside = false;  // the emulator beside a GPU: for small problems with exact sums
+  bool together = false;  // the rows of all groups follow each other; for exact sums
+  bool beside = false;    // the emulator beside a GPU: for small problems with exact sums
 };
 
 // The engines of a backend, and the ways that they run.
@@ -79,6 +81,7 @@ class Ways {
     ways_.push_back({.name = "sizes on the host", .engine = &engines_.front()});
     ways_.push_back(
         {.name = "sizes on the device", .engine = &engines_.back(), .device_counts = true});
+    add_way_of_routers();
     if (!backend.in_host_memory) add_emulators(backend, base);
   }
 
@@ -100,6 +103,14 @@ class Ways {
       base.thread_count = count;
       ways_.push_back({.name = threads_way(count), .engine = &engines_.emplace_back(base)});
     }
+    add_way_of_routers();
+  }
+
+  void add_way_of_routers() {
+    ways_.push_back({.name = "a router's rows",
+                     .engine = &engines_.back(),
+                     .device_counts = true,
+                     .together = true});
   }
 
   std::deque<Engine> engines_;
@@ -135,15 +146,30 @@ class Prepared {
     const Engine& engine = *way.engine;
     const auto [found, is_new] = placed_.try_emplace(way.engine, engine, problem_, inputs_);
     const measure::PlacedOutputs placed_outputs(engine, outputs);
-    placed_outputs.send();
     std::vector<GroupOperands> groups = found->second.operands(placed_outputs);
+    if (way.together) {
+      for (GroupOperands& group : groups) group.rows = {};
+      measure::RowsTogether rows(engine, problem_, inputs_, outputs);
+      rows.send();
+      call(way, variant, groups, rows.rows());
+      return rows.fetch();
+    }
+    placed_outputs.send();
+    if (way.device_counts) lend_rows(groups);
+    call(way, variant, groups, {});
+    placed_outputs.fetch();
+  }
+
+ private:
+  void call(const Way& way, const std::string& variant, std::span<const GroupOperands> groups,
+            const Rows& rows) const {
+    const Engine& engine = *way.engine;
     const std::int64_t tokens_max = way.device_counts ? token_count(problem_) + kTokensSpare : 0;
     const Plan plan = engine.plan(problem_, variant, tokens_max);
     const Workspace workspace = engine.workspace(plan);
     const Buffer counts = counts_on(engine);
-    Operands operands{.groups = groups};
+    Operands operands{.groups = groups, .rows = rows};
     if (way.device_counts) {
-      lend_rows(groups);
       operands.counts.counts = static_cast<const std::uint32_t*>(counts.data());
     }
     const Call call = engine.bind(plan, operands, workspace);
@@ -151,10 +177,8 @@ class Prepared {
     const int call_count = engine.state().row().in_host_memory ? 1 : 2;
     for (int i = 0; i < call_count; ++i) call.enqueue();
     engine.synchronize();
-    placed_outputs.fetch();
   }
 
- private:
   Buffer counts_on(const Engine& engine) const {
     std::vector<std::uint32_t> counts;
     for (const Group& group : problem_.groups) {
@@ -270,6 +294,10 @@ class Verifier {
   // Nobody counts nothing on a device, and the emulator is too slow for large problems.
   bool takes(const Way& way, const Problem& problem, InputFamily family,
              const std::string& variant) const {
+    // Where rows lie matters to addresses, and sums that are exact tell them all apart.
+    if (way.together) {
+      return family == InputFamily::kExact && measure::RowsTogether::fit(problem);
+    }
     if (way.device_counts) return token_count(problem) > 0;
     if (!way.beside) return true;
     return family == InputFamily::kExact && steps(problem) <= kEmulatedStepsMax &&
