@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/cublas.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <filesystem>
 
 #include "gpu/runtime/driver.hpp"
+#include "gpu/runtime/library.hpp"
 #include "gpu/runtime/nvrtc.hpp"
 
 namespace thresher::bench {
@@ -22,20 +22,14 @@ std::string file_name(int major) { return fmt::format("libcublas.so.{}", major);
 
 // libcublas needs libcublasLt, which the loader does not always look for beside it; once loaded it
 // is known by its name.
-void* open_library(const std::string& file) {
+gpu::Library open_library(const std::string& file) {
   const fs::path path(file);
   if (path.has_parent_path()) {
     std::string companion = path.filename().string();
     if (companion.starts_with("libcublas.")) companion.replace(0, 9, "libcublasLt");
-    dlopen((path.parent_path() / companion).c_str(), RTLD_NOW | RTLD_LOCAL);
+    const gpu::Library opened_first((path.parent_path() / companion).string());
   }
-  return dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-}
-
-template <typename Function>
-void bind(void* library, Function& function, const char* symbol, std::string& missing) {
-  function = reinterpret_cast<Function>(dlsym(library, symbol));
-  if (function == nullptr && missing.empty()) missing = symbol;
+  return gpu::Library(file);
 }
 
 std::string read_version(Cublas& library) {
@@ -80,28 +74,19 @@ std::string why_not_version(const Cublas& library, int driver_version) {
 }  // namespace
 
 std::string open_cublas(const std::string& file, Cublas& library) {
-  void* opened = open_library(file);
-  if (opened == nullptr) {
-    const char* message = dlerror();
-    return message != nullptr ? message : file + ": the loader does not say why it does not open";
-  }
-  std::string missing;
-  bind(opened, library.cublasGetProperty, "cublasGetProperty", missing);
-  bind(opened, library.cublasGetStatusString, "cublasGetStatusString", missing);
-  bind(opened, library.cublasCreate, "cublasCreate_v2", missing);
-  bind(opened, library.cublasDestroy, "cublasDestroy_v2", missing);
-  bind(opened, library.cublasSetStream, "cublasSetStream_v2", missing);
-  bind(opened, library.cublasSetWorkspace, "cublasSetWorkspace_v2", missing);
-  bind(opened, library.cublasSetMathMode, "cublasSetMathMode", missing);
-  bind(opened, library.cublasGemmEx, "cublasGemmEx", missing);
-  if (!missing.empty()) return fmt::format("{} has no {}", file, missing);
-  std::string optional;
-  bind(opened, library.cublasGemmGroupedBatchedEx, "cublasGemmGroupedBatchedEx", optional);
-
-  Dl_info info{};
-  const auto* symbol = reinterpret_cast<const void*>(library.cublasCreate);
-  library.file =
-      dladdr(symbol, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : file.c_str();
+  gpu::Library opened = open_library(file);
+  if (!opened.is_open()) return opened.why_not();
+  opened.required(library.cublasGetProperty, "cublasGetProperty");
+  opened.required(library.cublasGetStatusString, "cublasGetStatusString");
+  opened.required(library.cublasCreate, "cublasCreate_v2");
+  opened.required(library.cublasDestroy, "cublasDestroy_v2");
+  opened.required(library.cublasSetStream, "cublasSetStream_v2");
+  opened.required(library.cublasSetWorkspace, "cublasSetWorkspace_v2");
+  opened.required(library.cublasSetMathMode, "cublasSetMathMode");
+  opened.required(library.cublasGemmEx, "cublasGemmEx");
+  if (!opened.missing().empty()) return fmt::format("{} has no {}", file, opened.missing());
+  opened.optional(library.cublasGemmGroupedBatchedEx, "cublasGemmGroupedBatchedEx");
+  library.file = gpu::Library::file_of(library.cublasCreate, file);
   return read_version(library);
 }
 

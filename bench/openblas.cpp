@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/openblas.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <cstdlib>
+
+#include "gpu/runtime/library.hpp"
 
 namespace thresher::bench {
 namespace {
@@ -22,23 +23,18 @@ constexpr const char* kFiles[] = {"libopenblas.so.0", "libopenblas.so", "libopen
 // whoever is timed next. 2^16 cycles still bridge the gap between two products of one call.
 void shorten_spinning() { setenv("OPENBLAS_THREAD_TIMEOUT", "16", 0); }
 
-template <typename Function>
-void look_up(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-}
-
 }  // namespace
 
 bool Openblas::open(const char* file) {
-  void* library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return false;
+  gpu::Library library(file);
+  if (!library.is_open()) return false;
   file_ = file;
-  look_up(library, "cblas_sgemm", sgemm_);
-  look_up(library, "cblas_sgemv", sgemv_);
-  look_up(library, "openblas_set_num_threads", set_num_threads_);
-  look_up(library, "openblas_get_config", get_config_);
-  look_up(library, "openblas_get_corename", get_corename_);
-  return sgemm_ != nullptr && sgemv_ != nullptr && set_num_threads_ != nullptr;
+  library.required(sgemm_, "cblas_sgemm");
+  library.required(sgemv_, "cblas_sgemv");
+  library.required(set_num_threads_, "openblas_set_num_threads");
+  library.optional(get_config_, "openblas_get_config");
+  library.optional(get_corename_, "openblas_get_corename");
+  return library.missing().empty();
 }
 
 const Openblas* Openblas::find() {

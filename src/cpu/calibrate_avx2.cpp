@@ -43,16 +43,7 @@ void multiply_add(std::int64_t iteration_count) {
 }  // namespace
 
 void read_avx2(const ReadArgs& args) {
-  switch (args.stream_count) {
-    case 1:
-      return read_streams<1>(args);
-    case 2:
-      return read_streams<2>(args);
-    case 4:
-      return read_streams<4>(args);
-    default:
-      return read_streams<8>(args);
-  }
+  with_stream_count(args, [&](auto count) { read_streams<count>(args); });
 }
 
 ComputeLoop fma_loop_avx2() {

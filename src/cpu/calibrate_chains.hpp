@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Independent chains of one instruction, kept in registers. Included only by the calibrate_*.cpp
-// files that are compiled for an instruction set; everything has internal linkage so that no other
-// file can link to it.
+// Independent chains of one instruction, kept in registers; streams, unrolled. Included only by the
+// calibrate_*.cpp files that are compiled for an instruction set; everything has internal linkage
+// so that no other file can link to it.
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
+#include "cpu/calibrate_loops.hpp"
 #include "hide.hpp"
 
 namespace thresher::cpu {
@@ -27,6 +29,21 @@ void run_chains(Vector start, std::int64_t iteration_count, Step step) {
       use(next);  // or chains would be merged and work hoisted
       chains[c] = next;
     }
+  }
+}
+
+// The number of streams is a constant in their loop.
+template <typename Read>
+void with_stream_count(const ReadArgs& args, Read read) {
+  switch (args.stream_count) {
+    case 1:
+      return read(std::integral_constant<int, 1>());
+    case 2:
+      return read(std::integral_constant<int, 2>());
+    case 4:
+      return read(std::integral_constant<int, 4>());
+    default:
+      return read(std::integral_constant<int, 8>());
   }
 }
 

@@ -8,6 +8,14 @@
 
 namespace thresher::emulated {
 
+// The default of such kernels with some knobs turned.
+template <gpu::sm90::Mma kMma, auto kTurn>
+constexpr gpu::sm90::GemmKnobs turned() {
+  gpu::sm90::GemmKnobs knobs = gpu::sm90::default_knobs(kMma);
+  kTurn(knobs);
+  return knobs;
+}
+
 template <gpu::sm90::GemmKnobs kKnobs, gpu::sm90::OutputType kOutput>
 void add_output(KernelSet& kernels) {
   using gpu::sm90::ActivationType;

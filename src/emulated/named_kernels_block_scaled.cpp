@@ -8,29 +8,25 @@ namespace {
 using gpu::sm90::GemmKnobs;
 
 template <auto kTurn>
-constexpr GemmKnobs block_scaled() {
-  GemmKnobs knobs = gpu::sm90::default_knobs(gpu::sm90::Mma::kBlockScaled);
-  kTurn(knobs);
-  return knobs;
-}
+constexpr GemmKnobs kBlockScaled = turned<gpu::sm90::Mma::kBlockScaled, kTurn>();
 
-constexpr GemmKnobs kDefault = block_scaled<[](GemmKnobs&) {}>();
-constexpr GemmKnobs kFew = block_scaled<[](GemmKnobs& k) { k.tokens = 16; }>();
-constexpr GemmKnobs kHalf = block_scaled<[](GemmKnobs& k) { k.tokens = 64; }>();
-constexpr GemmKnobs kWide = block_scaled<[](GemmKnobs& k) { k.tokens = 256, k.stages = 2; }>();
-constexpr GemmKnobs kShort = block_scaled<[](GemmKnobs& k) { k.stages = 2; }>();
+constexpr GemmKnobs kDefault = kBlockScaled<[](GemmKnobs&) {}>;
+constexpr GemmKnobs kFew = kBlockScaled<[](GemmKnobs& k) { k.tokens = 16; }>;
+constexpr GemmKnobs kHalf = kBlockScaled<[](GemmKnobs& k) { k.tokens = 64; }>;
+constexpr GemmKnobs kWide = kBlockScaled<[](GemmKnobs& k) { k.tokens = 256, k.stages = 2; }>;
+constexpr GemmKnobs kShort = kBlockScaled<[](GemmKnobs& k) { k.stages = 2; }>;
 constexpr GemmKnobs kFixed =
-    block_scaled<[](GemmKnobs& k) { k.widths = gpu::sm90::Widths::kFixed; }>();
+    kBlockScaled<[](GemmKnobs& k) { k.widths = gpu::sm90::Widths::kFixed; }>;
 constexpr GemmKnobs kVectors =
-    block_scaled<[](GemmKnobs& k) { k.store = gpu::sm90::Store::kVectors; }>();
+    kBlockScaled<[](GemmKnobs& k) { k.store = gpu::sm90::Store::kVectors; }>;
 constexpr GemmKnobs kPairs =
-    block_scaled<[](GemmKnobs& k) { k.tokens = 32, k.stages = 2, k.blocks_per_sm = 2; }>();
+    kBlockScaled<[](GemmKnobs& k) { k.tokens = 32, k.stages = 2, k.blocks_per_sm = 2; }>;
 constexpr GemmKnobs kPasses =
-    block_scaled<[](GemmKnobs& k) { k.dual = gpu::sm90::Dual::kTwoPass; }>();
-constexpr GemmKnobs kPassesShort = block_scaled<[](GemmKnobs& k) {
+    kBlockScaled<[](GemmKnobs& k) { k.dual = gpu::sm90::Dual::kTwoPass; }>;
+constexpr GemmKnobs kPassesShort = kBlockScaled<[](GemmKnobs& k) {
   k.stages = 2;
   k.dual = gpu::sm90::Dual::kTwoPass;
-}>();
+}>;
 
 template <GemmKnobs kKnobs, Op kOp>
 void add(KernelSet& kernels) {

@@ -8,30 +8,26 @@ namespace {
 using gpu::sm90::GemmKnobs;
 
 template <auto kTurn>
-constexpr GemmKnobs turned() {
-  GemmKnobs knobs = gpu::sm90::default_knobs(gpu::sm90::Mma::kWarp);
-  kTurn(knobs);
-  return knobs;
-}
+constexpr GemmKnobs kWarp = turned<gpu::sm90::Mma::kWarp, kTurn>();
 
-constexpr GemmKnobs kLarge = turned<[](GemmKnobs& k) {
+constexpr GemmKnobs kLarge = kWarp<[](GemmKnobs& k) {
   k.tokens = 96;
   k.weight_rows = 256;
   k.consumer_warpgroups = 2;
   k.stages = 3;
   k.prologue = gpu::sm90::Prologue::kKernel;
-}>();
+}>;
 constexpr GemmKnobs kImages =
-    turned<[](GemmKnobs& k) { k.prologue = gpu::sm90::Prologue::kKernel; }>();
-constexpr GemmKnobs kTwoStages = turned<[](GemmKnobs& k) { k.stages = 2; }>();
+    kWarp<[](GemmKnobs& k) { k.prologue = gpu::sm90::Prologue::kKernel; }>;
+constexpr GemmKnobs kTwoStages = kWarp<[](GemmKnobs& k) { k.stages = 2; }>;
 constexpr GemmKnobs kBalanced =
-    turned<[](GemmKnobs& k) { k.schedule = gpu::sm90::Schedule::kBalanced; }>();
-constexpr GemmKnobs kSplit = turned<[](GemmKnobs& k) { k.split_k = 2; }>();
-constexpr GemmKnobs kTwoPass = turned<[](GemmKnobs& k) { k.dual = gpu::sm90::Dual::kTwoPass; }>();
-constexpr GemmKnobs kBaseline = turned<[](GemmKnobs& k) {
+    kWarp<[](GemmKnobs& k) { k.schedule = gpu::sm90::Schedule::kBalanced; }>;
+constexpr GemmKnobs kSplit = kWarp<[](GemmKnobs& k) { k.split_k = 2; }>;
+constexpr GemmKnobs kTwoPass = kWarp<[](GemmKnobs& k) { k.dual = gpu::sm90::Dual::kTwoPass; }>;
+constexpr GemmKnobs kBaseline = kWarp<[](GemmKnobs& k) {
   k.stages = 2;
   k.dual = gpu::sm90::Dual::kTwoPass;
-}>();
+}>;
 
 }  // namespace
 

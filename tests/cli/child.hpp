@@ -20,6 +20,16 @@
 
 namespace thresher::cli {
 
+// One small problem, "ragged".
+inline constexpr const char* kTinySuite = R"(
+name = "tiny"
+[[problem]]
+name = "ragged"
+m = [3, 0, 9]
+n = 64
+k = 128
+)";
+
 class TemporaryFolder {
  public:
   TemporaryFolder() {

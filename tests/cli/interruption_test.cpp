@@ -18,15 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kInterruptedSuite = R"(
-name = "tiny"
-[[problem]]
-name = "one"
-m = [3, 0, 9]
-n = 64
-k = 128
-)";
-
 // It speaks the greeting, and then never again.
 constexpr const char* kHangs = R"(
 import sys, time
@@ -94,7 +85,7 @@ class Interrupted : public ::testing::Test {
   Interrupted() { fs::create_directories(folder_.path("tmp")); }
 
   const TemporaryFolder folder_;
-  const std::string suite_ = folder_.write("tiny.toml", kInterruptedSuite);
+  const std::string suite_ = folder_.write("tiny.toml", kTinySuite);
   const std::string script_ = folder_.write("hangs.py", kHangs);
   const std::string pitch_ =
       folder_.write("hangs.toml",

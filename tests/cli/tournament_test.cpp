@@ -11,15 +11,6 @@
 namespace thresher::cli {
 namespace {
 
-constexpr const char* kTournamentSuite = R"(
-name = "tiny"
-[[problem]]
-name = "ragged"
-m = [3, 0, 9]
-n = 64
-k = 128
-)";
-
 constexpr const char* kPitch = R"(
 name = "broken"
 suite = "tiny.toml"
@@ -40,7 +31,7 @@ class Tournament : public ::testing::Test {
   }
 
   const TemporaryFolder folder_;
-  const std::string suite_ = folder_.write("tiny.toml", kTournamentSuite);
+  const std::string suite_ = folder_.write("tiny.toml", kTinySuite);
   const std::string pitch_ = folder_.write("broken.toml", kPitch);
   const std::string ledger_ = folder_.path("ledger.db");
 };

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "assert.hpp"
+#include "fuzz/place_and_reason.hpp"
 #include "tank/pitch/constraint.hpp"
 #include "tank/pitch/pitch.hpp"
 #include "thresher/error.hpp"
@@ -29,23 +30,12 @@ void expect_complete(const thresher::Pitch& pitch) {
   thresher::find_veto(pitch, constraints, {});
 }
 
-// "fuzz.toml:line:column: reason"
-void expect_place_and_reason(std::string_view message) {
-  const std::size_t line = std::string_view("fuzz.toml:").size();
-  THRESHER_ASSERT(message.starts_with("fuzz.toml:"));
-  const std::size_t column = message.find_first_not_of("0123456789", line);
-  THRESHER_ASSERT(column != std::string_view::npos && column > line && message[column] == ':');
-  const std::size_t reason = message.find_first_not_of("0123456789", column + 1);
-  THRESHER_ASSERT(reason != std::string_view::npos && reason > column + 1);
-  THRESHER_ASSERT(message.substr(reason, 2) == ": " && message.size() > reason + 2);
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto faults = thresher::pitch_faults(text, "fuzz.toml");
-  for (const std::string& fault : faults) expect_place_and_reason(fault);
+  for (const std::string& fault : faults) thresher::testing::expect_place_and_reason(fault);
   if (faults.empty()) expect_complete(thresher::parse_pitch(text, "fuzz.toml"));
   return 0;
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "assert.hpp"
+#include "fuzz/place_and_reason.hpp"
 #include "gemm/suite.hpp"
 #include "thresher/error.hpp"
 
@@ -24,17 +25,6 @@ void expect_valid(const thresher::Suite& suite) {
   }
 }
 
-// "fuzz.toml:line:column: reason"
-void expect_place_and_reason(std::string_view message) {
-  const std::size_t line = std::string_view("fuzz.toml:").size();
-  THRESHER_ASSERT(message.starts_with("fuzz.toml:"));
-  const std::size_t column = message.find_first_not_of("0123456789", line);
-  THRESHER_ASSERT(column != std::string_view::npos && column > line && message[column] == ':');
-  const std::size_t reason = message.find_first_not_of("0123456789", column + 1);
-  THRESHER_ASSERT(reason != std::string_view::npos && reason > column + 1);
-  THRESHER_ASSERT(message.substr(reason, 2) == ": " && message.size() > reason + 2);
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -42,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     expect_valid(thresher::parse_suite(text, "fuzz.toml"));
   } catch (const thresher::Error& error) {
-    expect_place_and_reason(error.what());
+    thresher::testing::expect_place_and_reason(error.what());
   }
   return 0;
 }

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "gpu/promises.hpp"
 #include "gpu/runtime/gpu.hpp"
 #include "gpu/runtime/graph.hpp"
 #include "support/scene.hpp"
@@ -16,14 +17,8 @@ namespace thresher {
 namespace {
 
 using testing::make_problem;
+using testing::report;
 using testing::Scene;
-
-int broken_count = 0;
-
-void report(bool kept, const std::string& what) {
-  fmt::print("{} {}\n", kept ? "ok   " : "WRONG", what);
-  broken_count += kept ? 0 : 1;
-}
 
 void check_plan(const Engine& engine, const Problem& problem) {
   // Twice: the second time from the caches of whoever has one.
@@ -106,13 +101,7 @@ void check_callers(const Engine& engine) {
   }
 }
 
-int run() {
-  const EngineOptions options{.device = "gpu"};
-  if (const std::string why = why_no_device(options); !why.empty()) {
-    return fmt::print("{}\n", why), 77;
-  }
-  const Engine engine(options);
-  fmt::print("{}\n", engine.description());
+void check_all(const Engine& engine) {
   const Problem problem = make_problem({70, 0, 5, 130}, 200, 336);
   check_plan(engine, problem);
   for (const char* variant :
@@ -121,17 +110,9 @@ int run() {
     check_recording(engine, problem, variant);
   }
   check_callers(engine);
-  return broken_count == 0 ? 0 : 1;
 }
 
 }  // namespace
 }  // namespace thresher
 
-int main() {
-  try {
-    return thresher::run();
-  } catch (const thresher::Error& error) {
-    fmt::print(stderr, "gpu_engine: {}\n", error.what());
-    return 1;
-  }
-}
+int main() { return thresher::testing::hold_to_promises("gpu_engine", thresher::check_all); }

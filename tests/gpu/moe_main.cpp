@@ -10,6 +10,7 @@
 #include <cstring>
 #include <vector>
 
+#include "gpu/promises.hpp"
 #include "gpu/runtime/gpu.hpp"
 #include "gpu/runtime/graph.hpp"
 #include "moe/layer_scene.hpp"
@@ -20,14 +21,7 @@ namespace {
 using testing::DeviceBytes;
 using testing::LayerCase;
 using testing::LayerScene;
-
-int broken_count = 0;
-
-void report(bool kept, const std::string& what) {
-  fmt::print("{} {}\n", kept ? "ok   " : "WRONG", what);
-  std::fflush(stdout);  // compiling takes a while between two lines
-  broken_count += kept ? 0 : 1;
-}
+using testing::report;
 
 std::vector<LayerCase> cases() {
   const MoeOptions plain{.top_k = 4, .tokens_max = 300};
@@ -144,26 +138,12 @@ void check_bits(const Engine& engine, LayerCase which) {
   report(same, fmt::format("{}: the emulator's bits", which.name));
 }
 
-int run() {
-  const EngineOptions options{.device = "gpu"};
-  if (const std::string why = why_no_device(options); !why.empty()) {
-    return fmt::print("{}\n", why), 77;
-  }
-  const Engine engine(options);
-  fmt::print("{}\n", engine.description());
+void check_all(const Engine& engine) {
   for (const LayerCase& which : cases()) check_recording(engine, which);
   check_bits(engine, cases()[1]);
-  return broken_count == 0 ? 0 : 1;
 }
 
 }  // namespace
 }  // namespace thresher
 
-int main() {
-  try {
-    return thresher::run();
-  } catch (const thresher::Error& error) {
-    fmt::print(stderr, "gpu_moe: {}\n", error.what());
-    return 1;
-  }
-}
+int main() { return thresher::testing::hold_to_promises("gpu_moe", thresher::check_all); }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/runtime/driver.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include "gpu/runtime/driver_error.hpp"
+#include "gpu/runtime/library.hpp"
 
 namespace thresher::gpu {
 namespace {
@@ -12,94 +12,73 @@ namespace {
 constexpr const char* kDriverFile = "libcuda.so.1";
 constexpr const char* kNotFound = "cannot open shared object file: No such file or directory";
 
-// Binds members to symbols and remembers the first one that is not there.
-class Binder {
- public:
-  explicit Binder(void* library) : library_(library) {}
-
-  template <typename Function>
-  bool optional(Function& function, const char* symbol) {
-    function = reinterpret_cast<Function>(dlsym(library_, symbol));
-    return function != nullptr;
-  }
-  template <typename Function>
-  void required(Function& function, const char* symbol) {
-    if (!optional(function, symbol) && missing_.empty()) missing_ = symbol;
-  }
-  const std::string& missing() const { return missing_; }
-
- private:
-  void* library_;
-  std::string missing_;
-};
-
-void bind_device(Binder& bind, Driver& driver) {
-  bind.required(driver.cuInit, "cuInit");
-  bind.required(driver.cuDriverGetVersion, "cuDriverGetVersion");
-  bind.required(driver.cuGetErrorName, "cuGetErrorName");
-  bind.required(driver.cuGetErrorString, "cuGetErrorString");
-  bind.required(driver.cuDeviceGetCount, "cuDeviceGetCount");
-  bind.required(driver.cuDeviceGet, "cuDeviceGet");
-  bind.required(driver.cuDeviceGetName, "cuDeviceGetName");
-  bind.required(driver.cuDeviceGetAttribute, "cuDeviceGetAttribute");
-  bind.required(driver.cuDeviceTotalMem, "cuDeviceTotalMem_v2");
-  bind.optional(driver.cuDeviceGetPCIBusId, "cuDeviceGetPCIBusId");
-  bind.required(driver.cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain");
-  bind.required(driver.cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2");
-  bind.required(driver.cuCtxSetCurrent, "cuCtxSetCurrent");
-  bind.required(driver.cuCtxSynchronize, "cuCtxSynchronize");
+void bind_device(Library& library, Driver& driver) {
+  library.required(driver.cuInit, "cuInit");
+  library.required(driver.cuDriverGetVersion, "cuDriverGetVersion");
+  library.required(driver.cuGetErrorName, "cuGetErrorName");
+  library.required(driver.cuGetErrorString, "cuGetErrorString");
+  library.required(driver.cuDeviceGetCount, "cuDeviceGetCount");
+  library.required(driver.cuDeviceGet, "cuDeviceGet");
+  library.required(driver.cuDeviceGetName, "cuDeviceGetName");
+  library.required(driver.cuDeviceGetAttribute, "cuDeviceGetAttribute");
+  library.required(driver.cuDeviceTotalMem, "cuDeviceTotalMem_v2");
+  library.optional(driver.cuDeviceGetPCIBusId, "cuDeviceGetPCIBusId");
+  library.required(driver.cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain");
+  library.required(driver.cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2");
+  library.required(driver.cuCtxSetCurrent, "cuCtxSetCurrent");
+  library.required(driver.cuCtxSynchronize, "cuCtxSynchronize");
 }
 
-void bind_memory(Binder& bind, Driver& driver) {
-  bind.required(driver.cuMemGetInfo, "cuMemGetInfo_v2");
-  bind.required(driver.cuMemAlloc, "cuMemAlloc_v2");
-  bind.required(driver.cuMemFree, "cuMemFree_v2");
-  bind.required(driver.cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2");
-  bind.required(driver.cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2");
-  bind.required(driver.cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2");
-  bind.required(driver.cuMemsetD8Async, "cuMemsetD8Async");
-  bind.required(driver.cuIpcGetMemHandle, "cuIpcGetMemHandle");
-  bind.required(driver.cuIpcOpenMemHandle, "cuIpcOpenMemHandle_v2");
-  bind.required(driver.cuIpcCloseMemHandle, "cuIpcCloseMemHandle");
+void bind_memory(Library& library, Driver& driver) {
+  library.required(driver.cuMemGetInfo, "cuMemGetInfo_v2");
+  library.required(driver.cuMemAlloc, "cuMemAlloc_v2");
+  library.required(driver.cuMemFree, "cuMemFree_v2");
+  library.required(driver.cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2");
+  library.required(driver.cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2");
+  library.required(driver.cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2");
+  library.required(driver.cuMemsetD8Async, "cuMemsetD8Async");
+  library.required(driver.cuIpcGetMemHandle, "cuIpcGetMemHandle");
+  library.required(driver.cuIpcOpenMemHandle, "cuIpcOpenMemHandle_v2");
+  library.required(driver.cuIpcCloseMemHandle, "cuIpcCloseMemHandle");
 }
 
-void bind_streams(Binder& bind, Driver& driver) {
-  bind.required(driver.cuStreamCreate, "cuStreamCreate");
-  bind.required(driver.cuStreamDestroy, "cuStreamDestroy_v2");
-  bind.required(driver.cuStreamSynchronize, "cuStreamSynchronize");
-  bind.optional(driver.cuStreamGetCtx, "cuStreamGetCtx");
-  bind.required(driver.cuStreamWaitEvent, "cuStreamWaitEvent");
-  bind.required(driver.cuEventCreate, "cuEventCreate");
-  bind.required(driver.cuEventDestroy, "cuEventDestroy_v2");
-  bind.required(driver.cuEventRecord, "cuEventRecord");
-  bind.required(driver.cuEventQuery, "cuEventQuery");
-  bind.required(driver.cuEventSynchronize, "cuEventSynchronize");
+void bind_streams(Library& library, Driver& driver) {
+  library.required(driver.cuStreamCreate, "cuStreamCreate");
+  library.required(driver.cuStreamDestroy, "cuStreamDestroy_v2");
+  library.required(driver.cuStreamSynchronize, "cuStreamSynchronize");
+  library.optional(driver.cuStreamGetCtx, "cuStreamGetCtx");
+  library.required(driver.cuStreamWaitEvent, "cuStreamWaitEvent");
+  library.required(driver.cuEventCreate, "cuEventCreate");
+  library.required(driver.cuEventDestroy, "cuEventDestroy_v2");
+  library.required(driver.cuEventRecord, "cuEventRecord");
+  library.required(driver.cuEventQuery, "cuEventQuery");
+  library.required(driver.cuEventSynchronize, "cuEventSynchronize");
   // CUDA 13 renamed it; the arguments are the same.
-  if (!bind.optional(driver.cuEventElapsedTime, "cuEventElapsedTime_v2")) {
-    bind.required(driver.cuEventElapsedTime, "cuEventElapsedTime");
+  if (!library.optional(driver.cuEventElapsedTime, "cuEventElapsedTime_v2")) {
+    library.required(driver.cuEventElapsedTime, "cuEventElapsedTime");
   }
-  bind.required(driver.cuStreamBeginCapture, "cuStreamBeginCapture_v2");
-  bind.required(driver.cuStreamEndCapture, "cuStreamEndCapture");
-  bind.required(driver.cuStreamIsCapturing, "cuStreamIsCapturing");
-  bind.required(driver.cuGraphGetNodes, "cuGraphGetNodes");
-  bind.required(driver.cuGraphNodeGetType, "cuGraphNodeGetType");
-  bind.required(driver.cuGraphDestroy, "cuGraphDestroy");
-  bind.required(driver.cuGraphInstantiate, "cuGraphInstantiateWithFlags");
-  bind.required(driver.cuGraphUpload, "cuGraphUpload");
-  bind.required(driver.cuGraphLaunch, "cuGraphLaunch");
-  bind.required(driver.cuGraphExecDestroy, "cuGraphExecDestroy");
+  library.required(driver.cuStreamBeginCapture, "cuStreamBeginCapture_v2");
+  library.required(driver.cuStreamEndCapture, "cuStreamEndCapture");
+  library.required(driver.cuStreamIsCapturing, "cuStreamIsCapturing");
+  library.required(driver.cuGraphGetNodes, "cuGraphGetNodes");
+  library.required(driver.cuGraphNodeGetType, "cuGraphNodeGetType");
+  library.required(driver.cuGraphDestroy, "cuGraphDestroy");
+  library.required(driver.cuGraphInstantiate, "cuGraphInstantiateWithFlags");
+  library.required(driver.cuGraphUpload, "cuGraphUpload");
+  library.required(driver.cuGraphLaunch, "cuGraphLaunch");
+  library.required(driver.cuGraphExecDestroy, "cuGraphExecDestroy");
 }
 
-void bind_modules(Binder& bind, Driver& driver) {
-  bind.required(driver.cuModuleLoadData, "cuModuleLoadData");
-  bind.required(driver.cuModuleUnload, "cuModuleUnload");
-  bind.required(driver.cuModuleGetFunction, "cuModuleGetFunction");
-  bind.required(driver.cuFuncGetAttribute, "cuFuncGetAttribute");
-  bind.required(driver.cuFuncSetAttribute, "cuFuncSetAttribute");
-  bind.optional(driver.cuFuncGetParamInfo, "cuFuncGetParamInfo");
-  bind.required(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor,
-                "cuOccupancyMaxActiveBlocksPerMultiprocessor");
-  bind.required(driver.cuLaunchKernelEx, "cuLaunchKernelEx");
+void bind_modules(Library& library, Driver& driver) {
+  library.required(driver.cuModuleLoadData, "cuModuleLoadData");
+  library.required(driver.cuModuleUnload, "cuModuleUnload");
+  library.required(driver.cuModuleGetFunction, "cuModuleGetFunction");
+  library.required(driver.cuFuncGetAttribute, "cuFuncGetAttribute");
+  library.required(driver.cuFuncSetAttribute, "cuFuncSetAttribute");
+  library.optional(driver.cuFuncGetParamInfo, "cuFuncGetParamInfo");
+  library.required(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor,
+                   "cuOccupancyMaxActiveBlocksPerMultiprocessor");
+  library.required(driver.cuLaunchKernelEx, "cuLaunchKernelEx");
 }
 
 std::string why_not_open(const char* file, const std::string& loader_message) {
@@ -115,21 +94,17 @@ std::string why_not_open(const char* file, const std::string& loader_message) {
 }  // namespace
 
 std::string open_driver(const char* file, Driver& driver) {
-  void* library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    const char* message = dlerror();
-    return why_not_open(file, message != nullptr ? message : "the loader does not say why");
-  }
+  Library library(file);
+  if (!library.is_open()) return why_not_open(file, library.why_not());
   driver.file = file;
-  Binder bind(library);
-  bind_device(bind, driver);
-  bind_memory(bind, driver);
-  bind_streams(bind, driver);
-  bind_modules(bind, driver);
-  if (bind.missing().empty()) return {};
+  bind_device(library, driver);
+  bind_memory(library, driver);
+  bind_streams(library, driver);
+  bind_modules(library, driver);
+  if (library.missing().empty()) return {};
   return fmt::format(
       "the NVIDIA driver is too old: {} has no {}; install a driver for CUDA 12.0 or newer", file,
-      bind.missing());
+      library.missing());
 }
 
 std::string start_driver(const Driver& driver) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/runtime/nvml.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
+#include "gpu/runtime/library.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::gpu {
@@ -26,12 +26,6 @@ constexpr Reason kReasons[] = {
     {0x080, "power brake"},
     {0x100, "display clocks"},
 };
-
-template <typename Function>
-void bind(void* library, Function& function, const char* symbol, std::string& missing) {
-  function = reinterpret_cast<Function>(dlsym(library, symbol));
-  if (function == nullptr && missing.empty()) missing = symbol;
-}
 
 // Virtual GPUs and some boards do not tell everything; what they do not tell stays 0.
 void check_told(const Nvml& nvml, NvmlResult result, const char* call) {
@@ -58,28 +52,26 @@ std::vector<std::string> words_of(unsigned long long bits) {
 }  // namespace
 
 std::string open_nvml(const char* file, Nvml& nvml) {
-  void* library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
+  Library library(file);
+  if (!library.is_open()) {
     return fmt::format("no NVML: {} does not open; it comes with the NVIDIA driver", file);
   }
   nvml.file = file;
-  std::string missing;
-  bind(library, nvml.nvmlInit, "nvmlInit_v2", missing);
-  bind(library, nvml.nvmlErrorString, "nvmlErrorString", missing);
-  bind(library, nvml.nvmlDeviceGetHandleByPciBusId, "nvmlDeviceGetHandleByPciBusId_v2", missing);
-  bind(library, nvml.nvmlDeviceGetClockInfo, "nvmlDeviceGetClockInfo", missing);
-  bind(library, nvml.nvmlDeviceGetPowerUsage, "nvmlDeviceGetPowerUsage", missing);
-  bind(library, nvml.nvmlDeviceGetTemperature, "nvmlDeviceGetTemperature", missing);
+  library.required(nvml.nvmlInit, "nvmlInit_v2");
+  library.required(nvml.nvmlErrorString, "nvmlErrorString");
+  library.required(nvml.nvmlDeviceGetHandleByPciBusId, "nvmlDeviceGetHandleByPciBusId_v2");
+  library.required(nvml.nvmlDeviceGetClockInfo, "nvmlDeviceGetClockInfo");
+  library.required(nvml.nvmlDeviceGetPowerUsage, "nvmlDeviceGetPowerUsage");
+  library.required(nvml.nvmlDeviceGetTemperature, "nvmlDeviceGetTemperature");
   // "Throttle" until driver 535; the bits are the same.
-  std::string renamed;
-  bind(library, nvml.nvmlDeviceGetCurrentClocksEventReasons,
-       "nvmlDeviceGetCurrentClocksEventReasons", renamed);
-  if (!renamed.empty()) {
-    bind(library, nvml.nvmlDeviceGetCurrentClocksEventReasons,
-         "nvmlDeviceGetCurrentClocksThrottleReasons", missing);
+  if (!library.optional(nvml.nvmlDeviceGetCurrentClocksEventReasons,
+                        "nvmlDeviceGetCurrentClocksEventReasons")) {
+    library.required(nvml.nvmlDeviceGetCurrentClocksEventReasons,
+                     "nvmlDeviceGetCurrentClocksThrottleReasons");
   }
-  if (missing.empty()) return {};
-  return fmt::format("no usable NVML: {} has no {}; update the NVIDIA driver", file, missing);
+  if (library.missing().empty()) return {};
+  return fmt::format("no usable NVML: {} has no {}; update the NVIDIA driver", file,
+                     library.missing());
 }
 
 std::string start_nvml(const Nvml& nvml) {

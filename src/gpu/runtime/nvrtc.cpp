@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/runtime/nvrtc.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 
 #include "gpu/runtime/driver.hpp"
+#include "gpu/runtime/library.hpp"
 
 namespace thresher::gpu {
 namespace {
@@ -20,25 +20,13 @@ constexpr const char* kSystemFolders[] = {"/usr/local/cuda/lib64", "/usr/local/c
 // The first that compiles C++20 for sm_90a.
 constexpr int kMajorMin = 12;
 
-template <typename Function>
-void look_up(void* library, Function& function, const char* symbol, std::string& missing) {
-  function = reinterpret_cast<Function>(dlsym(library, symbol));
-  if (function == nullptr && missing.empty()) missing = symbol;
-}
-
-// Where the library that holds `symbol` lies; `file` if the loader does not say.
-std::string file_of(const void* symbol, const std::string& file) {
-  Dl_info info{};
-  return dladdr(symbol, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : file;
-}
-
 // NVRTC opens its built-in headers by a bare name when it compiles, and relies on the loader to
 // look beside itself. Where somebody else's dlopen stands between them, a sanitizer's for one, the
 // loader does not; a library that is open already is found by that name whoever asks.
 void open_builtins(const Nvrtc& nvrtc) {
   const fs::path beside = fs::path(nvrtc.file).parent_path() /
                           fmt::format("libnvrtc-builtins.so.{}.{}", nvrtc.major, nvrtc.minor);
-  dlopen(beside.c_str(), RTLD_NOW | RTLD_LOCAL);  // should it not be there, NVRTC will say so
+  const Library opened(beside.string());  // should it not be there, NVRTC will say so
 }
 
 std::vector<std::string> candidates(const NvrtcSearch& search) {
@@ -94,25 +82,21 @@ std::vector<fs::path> subfolders(const fs::path& folder) {
 }  // namespace
 
 std::string open_nvrtc(const std::string& file, Nvrtc& nvrtc) {
-  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    const char* message = dlerror();
-    return message != nullptr ? message : file + ": the loader does not say why it does not open";
-  }
-  std::string missing;
-  look_up(library, nvrtc.nvrtcVersion, "nvrtcVersion", missing);
-  look_up(library, nvrtc.nvrtcGetErrorString, "nvrtcGetErrorString", missing);
-  look_up(library, nvrtc.nvrtcGetNumSupportedArchs, "nvrtcGetNumSupportedArchs", missing);
-  look_up(library, nvrtc.nvrtcGetSupportedArchs, "nvrtcGetSupportedArchs", missing);
-  look_up(library, nvrtc.nvrtcCreateProgram, "nvrtcCreateProgram", missing);
-  look_up(library, nvrtc.nvrtcDestroyProgram, "nvrtcDestroyProgram", missing);
-  look_up(library, nvrtc.nvrtcCompileProgram, "nvrtcCompileProgram", missing);
-  look_up(library, nvrtc.nvrtcGetProgramLogSize, "nvrtcGetProgramLogSize", missing);
-  look_up(library, nvrtc.nvrtcGetProgramLog, "nvrtcGetProgramLog", missing);
-  look_up(library, nvrtc.nvrtcGetCUBINSize, "nvrtcGetCUBINSize", missing);
-  look_up(library, nvrtc.nvrtcGetCUBIN, "nvrtcGetCUBIN", missing);
-  if (!missing.empty()) return fmt::format("{} has no {}", file, missing);
-  nvrtc.file = file_of(reinterpret_cast<const void*>(nvrtc.nvrtcVersion), file);
+  Library library(file);
+  if (!library.is_open()) return library.why_not();
+  library.required(nvrtc.nvrtcVersion, "nvrtcVersion");
+  library.required(nvrtc.nvrtcGetErrorString, "nvrtcGetErrorString");
+  library.required(nvrtc.nvrtcGetNumSupportedArchs, "nvrtcGetNumSupportedArchs");
+  library.required(nvrtc.nvrtcGetSupportedArchs, "nvrtcGetSupportedArchs");
+  library.required(nvrtc.nvrtcCreateProgram, "nvrtcCreateProgram");
+  library.required(nvrtc.nvrtcDestroyProgram, "nvrtcDestroyProgram");
+  library.required(nvrtc.nvrtcCompileProgram, "nvrtcCompileProgram");
+  library.required(nvrtc.nvrtcGetProgramLogSize, "nvrtcGetProgramLogSize");
+  library.required(nvrtc.nvrtcGetProgramLog, "nvrtcGetProgramLog");
+  library.required(nvrtc.nvrtcGetCUBINSize, "nvrtcGetCUBINSize");
+  library.required(nvrtc.nvrtcGetCUBIN, "nvrtcGetCUBIN");
+  if (!library.missing().empty()) return fmt::format("{} has no {}", file, library.missing());
+  nvrtc.file = Library::file_of(nvrtc.nvrtcVersion, file);
   std::error_code unknown_size;
   const std::uintmax_t bytes = fs::file_size(nvrtc.file, unknown_size);
   nvrtc.file_bytes = unknown_size ? 0 : static_cast<std::size_t>(bytes);
