@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "rounding.hpp"
+
 namespace thresher::bench {
 namespace {
 
@@ -63,7 +65,7 @@ PeerKernels::PeerKernels(const gpu::Module& module)
 
 void PeerKernels::expand(const gpu::Stream& stream, const ExpandArgs& args) const {
   if (args.word_count == 0) return;
-  const u64 block_count = (args.word_count + kExpandWordsPerBlock - 1) / kExpandWordsPerBlock;
+  const u64 block_count = divide_up(args.word_count, kExpandWordsPerBlock);
   expand_.launch(stream, {.grid = {static_cast<unsigned>(block_count)}, .block = {kExpandThreads}},
                  args);
 }

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "bench/float_rows.hpp"
+#include "rounding.hpp"
 
 namespace thresher::bench {
 namespace {
@@ -14,9 +15,7 @@ constexpr std::size_t kBytesPerValue = 2;
 // So that every matrix is aligned as vector loads and tensor maps want it.
 constexpr std::size_t kElementsAligned = 128;
 
-std::size_t round_up(std::size_t count) {
-  return (count + kElementsAligned - 1) / kElementsAligned * kElementsAligned;
-}
+std::size_t aligned_count(std::size_t count) { return round_up(count, kElementsAligned); }
 
 std::size_t count(std::int64_t rows, std::int64_t columns) {
   return static_cast<std::size_t>(rows * columns);
@@ -58,9 +57,9 @@ std::vector<PeerGroup> peer_groups(const Problem& problem, const Inputs& inputs)
                     .k = extents.k,
                     .alpha = is_dual(problem) ? 1.0f : next.factors.gate};
     groups.push_back(next);
-    next.weight_offset += round_up(count(next.product.n, extents.k));
-    next.activation_offset += round_up(count(extents.m, extents.k));
-    next.product_offset += round_up(count(extents.m, next.product.n));
+    next.weight_offset += aligned_count(count(next.product.n, extents.k));
+    next.activation_offset += aligned_count(count(extents.m, extents.k));
+    next.product_offset += aligned_count(count(extents.m, next.product.n));
     next.first_row += static_cast<std::size_t>(extents.m);
   }
   return groups;
@@ -70,7 +69,7 @@ PeerOperands::PeerOperands(const GpuPeerSetup& setup, const PeerKernels& kernels
     : device_(setup.device), kernels_(kernels), groups_(peer_groups(setup.problem, setup.inputs)) {
   if (!groups_.empty()) {
     const PeerGroup& last = groups_.back();
-    weight_count_ = last.weight_offset + round_up(count(last.product.n, last.product.k));
+    weight_count_ = last.weight_offset + aligned_count(count(last.product.n, last.product.k));
     const std::size_t activation_count =
         last.activation_offset + count(last.extents.m, last.extents.k);
     activations_ = gpu::DeviceBuffer(device_, activation_count * kBytesPerValue);

@@ -13,6 +13,7 @@
 #include "checkpoint/matrix.hpp"
 #include "checkpoint/state.hpp"
 #include "parallel.hpp"
+#include "rounding.hpp"
 
 namespace thresher::checkpoint {
 
@@ -82,7 +83,7 @@ std::vector<Value> in_row_major(const PlainMatrix& matrix, std::span<const Value
       }
     }
   };
-  for_each_in_parallel((matrix.rows + kTile - 1) / kTile, thread_count, [&](std::int64_t strip) {
+  for_each_in_parallel(divide_up(matrix.rows, kTile), thread_count, [&](std::int64_t strip) {
     for (std::int64_t k = 0; k < matrix.k_elements; k += kTile) tile(strip * kTile, k);
   });
   return values;

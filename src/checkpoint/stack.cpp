@@ -9,6 +9,7 @@
 #include "checkpoint/state.hpp"
 #include "nvfp4/check.hpp"
 #include "parallel.hpp"
+#include "rounding.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::checkpoint {
@@ -131,7 +132,7 @@ void transpose_bytes(const std::uint8_t* in, std::int64_t rows, std::int64_t col
   constexpr std::int64_t kRows = 64;  // a cache line of `in`
   constexpr std::int64_t kBytesPerThread = 1 << 20;
   const int threads = rows * columns < 2 * kBytesPerThread ? 1 : 0;
-  for_each_in_parallel((rows + kRows - 1) / kRows, threads, [&](std::int64_t i) {
+  for_each_in_parallel(divide_up(rows, kRows), threads, [&](std::int64_t i) {
     job.strip(i * kRows, std::min(rows, (i + 1) * kRows));
   });
 }

@@ -7,6 +7,7 @@
 
 #include "cpu/body.hpp"
 #include "cpu/choose.hpp"
+#include "rounding.hpp"
 
 namespace thresher::cpu {
 namespace {
@@ -66,7 +67,7 @@ class HostSteps : public backend::LayerSteps {
   template <class Work>
   void for_each(std::int64_t count, const Work& work) const {
     const std::lock_guard turn(pool_.turn);
-    const std::int64_t stretches = (count + kRowsAtATime - 1) / kRowsAtATime;
+    const std::int64_t stretches = divide_up(count, kRowsAtATime);
     // A few rows are done before another thread has woken up.
     if (stretches <= 1) {
       for (std::int64_t i = 0; i < count; ++i) work(i, 0);

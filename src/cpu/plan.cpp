@@ -8,19 +8,16 @@
 
 #include "assert.hpp"
 #include "cpu/run.hpp"
+#include "rounding.hpp"
 
 namespace thresher::cpu {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
 
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
+std::size_t aligned(std::size_t bytes) { return round_up(bytes, kAlignment); }
 
-std::int64_t div_ceil(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-// The same of numbers below 2^31, and mostly of a <= b: every call asks it often.
+// divide_up of numbers below 2^31, and mostly of a <= b: every call asks it often.
 std::int64_t small_div_ceil(std::int64_t a, std::int64_t b) {
   if (a <= b) return 1;
   const auto divisor = static_cast<std::uint32_t>(b);
@@ -34,10 +31,10 @@ struct Cuts {
         tiles_per_task(std::max(1, variant.task_rows / tile_rows)),
         panels_per_task(variant.task_columns / kPanelColumns) {}
 
-  std::int64_t token_tile_count(const Group& group) const { return div_ceil(group.m, tile_rows); }
+  std::int64_t token_tile_count(const Group& group) const { return divide_up(group.m, tile_rows); }
   std::int64_t task_count(const Group& group) const {
-    return div_ceil(token_tile_count(group), tiles_per_task) *
-           div_ceil(panel_count(group.n), panels_per_task);
+    return divide_up(token_tile_count(group), tiles_per_task) *
+           divide_up(panel_count(group.n), panels_per_task);
   }
 
   int tile_rows;
@@ -219,7 +216,7 @@ CpuPlan make_plan(const Problem& problem, const Variant& variant, int thread_cou
     plan.groups.push_back(
         {.n = group.n,
          .superblock_count = superblock_count(group.k),
-         .panel_set_count = div_ceil(panel_count(group.n), plan.panels_per_task),
+         .panel_set_count = divide_up(panel_count(group.n), plan.panels_per_task),
          .activation_row_bytes = plan.kernels->activation_bytes(1, superblock_count(group.k))});
     row_counts.push_back(static_cast<std::uint32_t>(group.m));
   }

@@ -9,6 +9,7 @@
 #include "emulator/launch.hpp"
 #include "gpu/sm90/kernels/layer.cuh"
 #include "gpu/sm90/layer_plan.hpp"
+#include "rounding.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::emulated {
@@ -165,8 +166,8 @@ class StepMemory {
   template <class Matrix>
   void for_few(const char* name, const Matrix& matrix, std::int64_t rows, std::int64_t k) {
     if (matrix(at_.groups[0]) == nullptr) return;
-    const std::int64_t tiles = (rows + gpu::sm90::kTileRows - 1) / gpu::sm90::kTileRows *
-                               ((k + gpu::sm90::kTileK - 1) / gpu::sm90::kTileK);
+    const std::int64_t tiles =
+        divide_up(rows, gpu::sm90::kTileRows) * divide_up(k, gpu::sm90::kTileK);
     for (std::int64_t i = 0; i < shape_.group_count(); ++i) {
       reads(matrix(at_.groups[i]), tiles * gpu::sm90::kTileBytes, name);
     }

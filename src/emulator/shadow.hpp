@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "emulator/knowledge.hpp"
+#include "rounding.hpp"
 
 namespace thresher::emulator {
 
@@ -22,7 +23,7 @@ inline constexpr u32 kShadowPieceBytes = 16;
 template <typename Stamp, typename Reader>
 class Shadow {
  public:
-  explicit Shadow(u32 bytes) : pieces_((bytes + kShadowPieceBytes - 1) / kShadowPieceBytes) {}
+  explicit Shadow(u32 bytes) : pieces_(divide_up(bytes, kShadowPieceBytes)) {}
 
   // check(byte index, stamp)
   template <typename Check>

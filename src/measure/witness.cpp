@@ -342,7 +342,7 @@ class Witness::Products {
         std::max<std::int64_t>(1, kPieceElements * static_cast<std::int64_t>(rows_.size()) /
                                       std::max<std::int64_t>(1, element_count_));
     const auto piece_rows = static_cast<std::size_t>(rows_per_piece);
-    cpu::side_by_side((rows_.size() + piece_rows - 1) / piece_rows, [&](std::size_t piece) {
+    cpu::side_by_side(divide_up(rows_.size(), piece_rows), [&](std::size_t piece) {
       const std::size_t end = std::min(rows_.size(), (piece + 1) * piece_rows);
       for (std::size_t index = piece * piece_rows; index < end; ++index) work(index);
     });

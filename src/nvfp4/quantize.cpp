@@ -17,6 +17,7 @@
 #include "nvfp4/half.hpp"
 #include "nvfp4/quantize_rules.hpp"
 #include "parallel.hpp"
+#include "rounding.hpp"
 #include "thresher/error.hpp"
 #include "thresher/nvfp4.hpp"
 
@@ -74,7 +75,7 @@ template <typename Value>
 template <class Work>
 std::uint32_t largest_of_pieces(std::int64_t block_count, int thread_count, const Work& work) {
   std::atomic<std::uint32_t> largest{0};
-  const std::int64_t pieces = (block_count + kPieceBlocks - 1) / kPieceBlocks;
+  const std::int64_t pieces = divide_up(block_count, kPieceBlocks);
   for_each_in_parallel(pieces, thread_count, [&](std::int64_t i) {
     const std::int64_t first = i * kPieceBlocks;
     const std::uint32_t bits = work(first, std::min(kPieceBlocks, block_count - first));

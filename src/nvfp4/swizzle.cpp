@@ -3,6 +3,7 @@
 // scales in 512 bytes; its rows r, r+32, r+64 and r+96 stand side by side, which is how the tensor
 // cores' scale memory wants them. Tiles follow each other row-major.
 #include "nvfp4/check.hpp"
+#include "rounding.hpp"
 #include "thresher/nvfp4.hpp"
 #include "thresher/problem.hpp"
 
@@ -35,8 +36,8 @@ SwizzledShape checked_shape(const char* what, std::int64_t rows, std::int64_t sc
                       .min = 1,
                       .max = kExtentMax / kBlockElements});
   check_matrix_extents(what, rows, scale_count_per_row * kBlockElements);
-  return {.row_tile_count = (rows + kTileRows - 1) / kTileRows,
-          .scale_tile_count = (scale_count_per_row + kTileScales - 1) / kTileScales};
+  return {.row_tile_count = divide_up(rows, kTileRows),
+          .scale_tile_count = divide_up(scale_count_per_row, kTileScales)};
 }
 
 }  // namespace

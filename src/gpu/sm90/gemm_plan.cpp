@@ -5,6 +5,7 @@
 
 #include "assert.hpp"
 #include "gpu/sm90/plan_extents.hpp"
+#include "rounding.hpp"
 
 namespace thresher::gpu::sm90 {
 namespace {
@@ -99,7 +100,7 @@ class Arranger {
  public:
   std::size_t take(std::size_t bytes) {
     const std::size_t offset = bytes_;
-    bytes_ = (bytes_ + bytes + kAlignment - 1) / kAlignment * kAlignment;
+    bytes_ = round_up(bytes_ + bytes, kAlignment);
     return offset;
   }
   std::size_t bytes() const { return bytes_; }

@@ -7,6 +7,8 @@
 #include <functional>
 #include <utility>
 
+#include "rounding.hpp"
+
 namespace thresher::referee {
 namespace {
 
@@ -215,8 +217,8 @@ std::vector<Case> correctness_cases(const Suite& suite, Random& random) {
 
 Problem made_coarse(Problem problem) {
   for (Group& group : problem.groups) {
-    group.n = (group.n + kCoarseColumns - 1) / kCoarseColumns * kCoarseColumns;
-    group.k = (group.k + kCoarseElements - 1) / kCoarseElements * kCoarseElements;
+    group.n = round_up(group.n, kCoarseColumns);
+    group.k = round_up(group.k, kCoarseElements);
   }
   return problem;
 }

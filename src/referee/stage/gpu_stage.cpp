@@ -6,6 +6,7 @@
 
 #include "assert.hpp"
 #include "referee/stage/stage_layout.hpp"
+#include "rounding.hpp"
 
 namespace thresher::referee {
 namespace {
@@ -61,7 +62,7 @@ class DeviceCheck {
 }  // namespace
 
 std::size_t whole_blocks(std::int64_t bytes) {
-  const std::int64_t count = (bytes + kSharedBlockBytes - 1) / kSharedBlockBytes;
+  const std::int64_t count = divide_up(bytes, kSharedBlockBytes);
   return static_cast<std::size_t>(std::max<std::int64_t>(1, count) * kSharedBlockBytes);
 }
 

@@ -13,12 +13,11 @@
 #include "referee/protocol.hpp"
 #include "referee/stage/arena.hpp"
 #include "referee/stage/stage.hpp"
+#include "rounding.hpp"
 
 namespace thresher::referee {
 
-inline std::int64_t aligned(std::int64_t bytes) {
-  return (bytes + kAlignmentBytes - 1) / kAlignmentBytes * kAlignmentBytes;
-}
+inline std::int64_t aligned(std::int64_t bytes) { return round_up(bytes, kAlignmentBytes); }
 
 inline std::span<std::byte> bytes_of(const Arena& arena) { return {arena.data(), arena.bytes()}; }
 
