@@ -60,10 +60,6 @@ void DeviceMemory::add_copy(const void* address, std::size_t bytes, std::string 
   insert(address, bytes, std::move(range));
 }
 
-void DeviceMemory::add_constant(const void* address, std::size_t bytes, std::string name) {
-  add_copy(address, bytes, std::move(name), nullptr);
-}
-
 void DeviceMemory::remove(const void* address) { ranges_.erase(as_number(address)); }
 
 void DeviceMemory::insert(const void* address, std::size_t bytes, Range range) {
@@ -98,7 +94,7 @@ DeviceMemory::Ranges::const_iterator DeviceMemory::range_of(const void* address)
 
 std::uintptr_t DeviceMemory::followed_at(const void* address) const {
   const auto range = range_of(address);
-  return range->second.origin == 0 ? 0 : range->second.origin + (as_number(address) - range->first);
+  return range->second.origin + (as_number(address) - range->first);
 }
 
 std::string DeviceMemory::place(const void* address) const {

@@ -27,15 +27,13 @@ class DeviceMemory {
   void add_read_only(const void* address, std::size_t bytes, std::string name = "");
   // A copy, to be read, of what stands at `origin` on the device: accesses count as made there.
   void add_copy(const void* address, std::size_t bytes, std::string name, const void* origin);
-  // What nothing on the device ever writes, so that nobody need follow who reads it.
-  void add_constant(const void* address, std::size_t bytes, std::string name);
   void remove(const void* address);
 
   // Why an access of so many bytes is not allowed, or nothing.
   std::optional<std::string> fault(const void* address, std::size_t bytes, bool write) const;
 
-  // Of an address that is allowed: where accesses to it count as made, 0 for constants; and in
-  // words, "workspace + 16".
+  // Of an address that is allowed: where accesses to it count as made; and in words,
+  // "workspace + 16".
   std::uintptr_t followed_at(const void* address) const;
   std::string place(const void* address) const;
 
@@ -43,7 +41,7 @@ class DeviceMemory {
   struct Range {
     std::uintptr_t end = 0;
     bool read_only = false;
-    std::uintptr_t origin = 0;  // 0: a constant
+    std::uintptr_t origin = 0;
     std::string name;
     std::unique_ptr<std::byte, void (*)(void*)> owned{nullptr, nullptr};
   };

@@ -78,10 +78,8 @@ void copy_to_shared(SharedAddress destination, const void* source, u32 bytes,
                            .by = " by a copy",
                            .async = true});
   barrier.last_copy_event = barrier.phase + 1;
-  if (const std::uintptr_t at = block.grid->options().memory->followed_at(source)) {
-    block.grid->history().note_read(at, bytes,
-                                    copy_access(thread, barrier.actor, barrier.phase + 1, source));
-  }
+  block.grid->history().note_read(block.grid->options().memory->followed_at(source), bytes,
+                                  copy_access(thread, barrier.actor, barrier.phase + 1, source));
   block.grid->start(std::make_shared<emulator::CopyToShared>(
       block, emulator::CopyToShared::Args{.thread = &thread,
                                           .destination = destination,

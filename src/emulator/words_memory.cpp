@@ -44,7 +44,6 @@ void note_global(const Thread& thread, const void* address, u32 bytes, GlobalWor
                  bool write) {
   emulator::Grid& grid = *thread.block->grid;
   const std::uintptr_t at = grid.options().memory->followed_at(address);
-  if (at == 0) return;
   const emulator::GlobalAccess access{.thread = thread,
                                       .word = word,
                                       .actor = thread.actor(),

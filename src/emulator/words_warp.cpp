@@ -44,7 +44,6 @@ void check_piece(const Thread& thread, SharedAddress destination, const void* so
 void note_piece(const Thread& thread, const void* source, u32 group) {
   emulator::Grid& grid = *thread.block->grid;
   const std::uintptr_t at = grid.options().memory->followed_at(source);
-  if (at == 0) return;
   grid.history().note_read(at, kPieceBytes,
                            {.thread = thread,
                             .word = emulator::GlobalWord::kOrdinary,
