@@ -49,12 +49,12 @@ const Pitch& find(const std::vector<Pitch>& pitches, const std::string& name) {
 
 }  // namespace
 
-BallotBox::BallotBox(SeasonBook& book, const SeasonRules& rules, const SeasonTools& tools,
+BallotBox::BallotBox(SeasonLog& log, const SeasonRules& rules, const SeasonTools& tools,
                      std::vector<Ballot> votes)
-    : book_(book), rules_(rules), tools_(tools), votes_(std::move(votes)) {}
+    : log_(log), rules_(rules), tools_(tools), votes_(std::move(votes)) {}
 
 std::vector<Shark> BallotBox::panel() {
-  const SeasonRecord& record = book_.record;
+  const SeasonRecord& record = log_.record;
   const Machine machine = machine_of(record, rules_);
   return {
       theorist({.suite = rules_.suite,
@@ -62,7 +62,7 @@ std::vector<Shark> BallotBox::panel() {
                 .champion = record.champion,
                 .champion_us = record.champion_us,
                 .terms = rules_.terms}),
-      skeptic(past_claims(book_.ledger), rules_.terms),
+      skeptic(past_claims(log_.ledger), rules_.terms),
       pragmatist({.suite = rules_.suite,
                   .machine = machine,
                   .champion = record.champion,
@@ -71,7 +71,7 @@ std::vector<Shark> BallotBox::panel() {
 }
 
 std::optional<Verdict> BallotBox::pilot_of(const Contestant& contestant) const {
-  const std::string pair = book_.record.champion_hash + tools_.hash(contestant);
+  const std::string pair = log_.record.champion_hash + tools_.hash(contestant);
   const auto known = pilots_.find(pair);
   return known == pilots_.end() ? std::nullopt : std::optional(known->second);
 }
@@ -82,16 +82,16 @@ void BallotBox::play_pilots(int round, const std::vector<Pitch>& candidates) {
   std::vector<std::string> pairs;
   for (const Pitch& pitch : candidates) {
     const std::string hash = tools_.hash(pitch.contestant);
-    const std::string pair = book_.record.champion_hash + hash;
+    const std::string pair = log_.record.champion_hash + hash;
     if (pilots_.contains(pair) || has_ballot(round, kOracle, pitch.name)) continue;
     if (std::find(pairs.begin(), pairs.end(), pair) != pairs.end()) continue;
     pairs.push_back(pair);
     orders.push_back({.id = match_id({.round = round,
                                       .pitch = pitch.name,
                                       .stage = "pilot",
-                                      .champion_hash = book_.record.champion_hash,
+                                      .champion_hash = log_.record.champion_hash,
                                       .challenger_hash = hash}),
-                      .match = {.champion = book_.record.champion,
+                      .match = {.champion = log_.record.champion,
                                 .challenger = pitch.contestant,
                                 .suite = rules_.suite,
                                 .terms = rules_.terms,
@@ -145,26 +145,26 @@ void BallotBox::append(int round, Ballot ballot) {
   nlohmann::json data = ballot;
   data["round"] = round;
   data["score"] = weighted_score(ballot, rules_.rubric);
-  book_.append("ballot", data);
+  log_.append("ballot", data);
 }
 
 bool BallotBox::has_ballot(int round, const std::string& shark, const std::string& pitch) const {
-  const auto found = book_.record.rounds.find(round);
-  if (found == book_.record.rounds.end()) return false;
+  const auto found = log_.record.rounds.find(round);
+  if (found == log_.record.rounds.end()) return false;
   const std::vector<Ballot>& ballots = found->second.ballots;
   return std::any_of(ballots.begin(), ballots.end(),
                      [&](const Ballot& one) { return one.shark == shark && one.pitch == pitch; });
 }
 
 void BallotBox::seal(int round) {
-  const RoundRecord& record = book_.record.rounds.at(round);
+  const RoundRecord& record = log_.record.rounds.at(round);
   const std::string hash = sha256_hex(record.sealed_text.dump());
   if (record.seal.empty()) {
-    book_.append("seal",
-                 {{"round", round}, {"hash", hash}, {"ballot_count", record.ballots.size()}});
+    log_.append("seal",
+                {{"round", round}, {"hash", hash}, {"ballot_count", record.ballots.size()}});
   } else if (record.seal != hash) {
     throw Error(fmt::format("season {}, round {}: the ballots are not those that were sealed",
-                            book_.season, round));
+                            log_.season, round));
   }
 }
 

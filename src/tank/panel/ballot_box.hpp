@@ -16,7 +16,7 @@ namespace thresher {
 class BallotBox {
  public:
   // `votes` are the ballots of people and agents, on any pitches.
-  BallotBox(SeasonBook& book, const SeasonRules& rules, const SeasonTools& tools,
+  BallotBox(SeasonLog& log, const SeasonRules& rules, const SeasonTools& tools,
             std::vector<Ballot> votes);
 
   // Asks every shark about every candidate that it has not voted on in this round.
@@ -35,7 +35,7 @@ class BallotBox {
   void append(int round, Ballot ballot);
   bool has_ballot(int round, const std::string& shark, const std::string& pitch) const;
 
-  SeasonBook& book_;
+  SeasonLog& log_;
   const SeasonRules& rules_;
   const SeasonTools& tools_;
   const std::vector<Ballot> votes_;

@@ -70,15 +70,15 @@ std::vector<std::string> sharks_of(const std::vector<Ballot>& ballots) {
 
 }  // namespace
 
-RoundPlayer::RoundPlayer(SeasonBook& book, const SeasonRules& rules, const SeasonTools& tools,
+RoundPlayer::RoundPlayer(SeasonLog& log, const SeasonRules& rules, const SeasonTools& tools,
                          std::vector<Ballot> votes)
-    : book_(book), rules_(rules), tools_(tools), box_(book, rules, tools, std::move(votes)) {}
+    : log_(log), rules_(rules), tools_(tools), box_(log, rules, tools, std::move(votes)) {}
 
 bool RoundPlayer::play(double deadline) {
-  number_ = book_.record.current_round();
+  number_ = log_.record.current_round();
   deadline_ = deadline;
-  const auto known = book_.record.rounds.find(number_);
-  const bool is_sealed = known != book_.record.rounds.end() && !known->second.seal.empty();
+  const auto known = log_.record.rounds.find(number_);
+  const bool is_sealed = known != log_.record.rounds.end() && !known->second.seal.empty();
   if (!is_sealed) {
     const std::vector<Pitch> entrants = candidates();
     if (entrants.empty()) return false;
@@ -87,7 +87,7 @@ bool RoundPlayer::play(double deadline) {
   box_.seal(number_);
   try_pitches();
   build_controls();
-  if (!round().is_scored) book_.append("credibility", credibility_entry(book_.record, number_));
+  if (!round().is_scored) log_.append("credibility", credibility_entry(log_.record, number_));
   finish();
   return true;
 }
@@ -95,7 +95,7 @@ bool RoundPlayer::play(double deadline) {
 // The pitches that may enter, with the contestants that would run.
 std::vector<Pitch> RoundPlayer::candidates() {
   std::vector<Pitch> found;
-  const std::vector<Pitch> pitches = book_.record.pitches;
+  const std::vector<Pitch> pitches = log_.record.pitches;
   for (const Pitch& pitch : pitches) {
     if (is_out(pitch)) continue;
     if (std::optional<Pitch> ready = entered(pitch)) found.push_back(std::move(*ready));
@@ -105,7 +105,7 @@ std::vector<Pitch> RoundPlayer::candidates() {
 
 // Judged against this champion, or beyond mending.
 bool RoundPlayer::is_out(const Pitch& pitch) const {
-  for (const auto& [number, round] : book_.record.rounds) {
+  for (const auto& [number, round] : log_.record.rounds) {
     for (const PlayedMatch& match : round.matches) {
       if (match.pitch != pitch.name) continue;
       if (is_final(match.verdict.kind)) return true;
@@ -113,7 +113,7 @@ bool RoundPlayer::is_out(const Pitch& pitch) const {
         return true;
       // A control that was accepted has not had its chance at the title.
       const bool was_control_win = match.control && match.verdict.kind == VerdictKind::kAccepted;
-      if (match.champion_hash == book_.record.champion_hash && !was_control_win) return true;
+      if (match.champion_hash == log_.record.champion_hash && !was_control_win) return true;
     }
   }
   return false;
@@ -121,7 +121,7 @@ bool RoundPlayer::is_out(const Pitch& pitch) const {
 
 // The pitch with its knobs laid over the champion's; nothing if it is vetoed or is the champion.
 std::optional<Pitch> RoundPlayer::entered(const Pitch& pitch) {
-  const SeasonRecord& record = book_.record;
+  const SeasonRecord& record = log_.record;
   if (pitch.backend != rules_.backend) {
     veto(pitch, "backend",
          fmt::format("this season is played on the {}, the pitch needs {}",
@@ -152,7 +152,7 @@ std::optional<Pitch> RoundPlayer::entered(const Pitch& pitch) {
     return std::nullopt;
   }
   std::vector<Constraint> constraints = builtin_constraints();
-  for (Constraint& one : learned_constraints(book_.ledger)) constraints.push_back(std::move(one));
+  for (Constraint& one : learned_constraints(log_.ledger)) constraints.push_back(std::move(one));
   const std::optional<Veto> stop = find_veto(ready, constraints,
                                              {.suite = rules_.suite.name,
                                               .season = rules_.season,
@@ -166,10 +166,10 @@ std::optional<Pitch> RoundPlayer::entered(const Pitch& pitch) {
 // Said once, not in every round that it still holds.
 void RoundPlayer::veto(const Pitch& pitch, const std::string& constraint,
                        const std::string& reason) {
-  const auto last = book_.record.vetoes.find(pitch.name);
-  if (last != book_.record.vetoes.end() && last->second == constraint) return;
+  const auto last = log_.record.vetoes.find(pitch.name);
+  if (last != log_.record.vetoes.end() && last->second == constraint) return;
   announce(tools_, fmt::format("{}: vetoed: {}", pitch.name, reason));
-  book_.append(
+  log_.append(
       "veto",
       {{"round", number_}, {"pitch", pitch.name}, {"constraint", constraint}, {"reason", reason}});
 }
@@ -180,7 +180,7 @@ void RoundPlayer::veto(const Pitch& pitch, const std::string& constraint,
 std::vector<RankedPitch> RoundPlayer::ranking() const {
   std::vector<RankedPitch> order = rank(
       round().ballots, rules_.rubric,
-      credibilities_for(sharks_of(round().ballots), round().credibilities), book_.record.pitches);
+      credibilities_for(sharks_of(round().ballots), round().credibilities), log_.record.pitches);
   const auto waits = [&](const RankedPitch& one) {
     return std::pair(one.pilot_failed, had_match_before(one.pitch));
   };
@@ -190,7 +190,7 @@ std::vector<RankedPitch> RoundPlayer::ranking() const {
 }
 
 bool RoundPlayer::had_match_before(const std::string& pitch) const {
-  const auto& rounds = book_.record.rounds;
+  const auto& rounds = log_.record.rounds;
   return std::any_of(rounds.begin(), rounds.find(number_),
                      [&](const auto& one) { return one.second.match_of(pitch) != nullptr; });
 }
@@ -228,7 +228,7 @@ void RoundPlayer::build_controls() {
     constexpr std::uint64_t kTickets = 1000;
     const std::uint64_t stream = static_cast<std::uint64_t>(number_) << 32 | rank_index;
     const double ticket =
-        static_cast<double>(Random(book_.record.seed, stream).below(kTickets)) / kTickets;
+        static_cast<double>(Random(log_.record.seed, stream).below(kTickets)) / kTickets;
     if (ticket >= rules_.control_share && !order[rank_index].pilot_failed) continue;
     drawn.push_back(order[rank_index].pitch);
   }
@@ -280,7 +280,7 @@ void RoundPlayer::play(const std::vector<Stretch>& stretches) {
 }
 
 RoundPlayer::Attempt RoundPlayer::attempt_of(const std::string& name, bool control) const {
-  const Pitch& pitch = book_.record.pitch(name);
+  const Pitch& pitch = log_.record.pitch(name);
   return {pitch, contestant_against(pitch, round().champion), control};
 }
 
@@ -289,7 +289,7 @@ RoundPlayer::Attempt RoundPlayer::attempt_of(const std::string& name, bool contr
 void RoundPlayer::draw_consequences(const Attempt& attempt, const PlayedMatch& match) {
   if (!match.verdict_entry) record_verdict(match);
   const bool wins_title = match.verdict.kind == VerdictKind::kAccepted && !attempt.control &&
-                          match.champion_hash == book_.record.champion_hash;
+                          match.champion_hash == log_.record.champion_hash;
   if (wins_title && !round().has_new_champion) crown(attempt);
   if (teaches(match.verdict)) learn(attempt, match);
 }
@@ -348,7 +348,7 @@ void RoundPlayer::append(const Stretch& stretch, const std::string& id, const Ma
     data["continues"] = stretch.earlier->entry;
     data["earlier_heats"] = played.earlier_heat_count;
   }
-  book_.append("match", data);
+  log_.append("match", data);
 }
 
 // Heats of one match are heats of the same two programs on the same problems.
@@ -367,11 +367,11 @@ bool RoundPlayer::can_go_on(const Attempt& attempt, const PlayedMatch& match) {
 }
 
 bool RoundPlayer::play_overtime(double deadline) {
-  return play_overtime(deadline, open_matches(book_.record, rules_.terms));
+  return play_overtime(deadline, open_matches(log_.record, rules_.terms));
 }
 
 bool RoundPlayer::play_nearly_decided(double deadline) {
-  std::vector<OpenMatch> open = open_matches(book_.record, rules_.terms);
+  std::vector<OpenMatch> open = open_matches(log_.record, rules_.terms);
   std::erase_if(open, [&](const OpenMatch& one) {
     return one.match->stretch_count > 1 || one.seconds_needed > rules_.match.seconds_max;
   });
@@ -392,7 +392,7 @@ bool RoundPlayer::play_overtime(double deadline, const std::vector<OpenMatch>& o
   }
   // When the first of several takes the title, the others are open no longer: what was begun has to
   // be on record.
-  if (stretches.size() > 1) book_.append("overtime", {{"matches", std::move(matches)}});
+  if (stretches.size() > 1) log_.append("overtime", {{"matches", std::move(matches)}});
   play(stretches);
   return !stretches.empty();
 }
@@ -406,7 +406,7 @@ RoundPlayer::Stretch RoundPlayer::stretch_of(int round_number, const std::string
 void RoundPlayer::settle_overtime(double deadline) {
   deadline_ = deadline;
   std::map<std::int64_t, std::pair<int, std::string>> stretched;  // in the order they were played
-  for (const auto& [number, round] : book_.record.rounds) {
+  for (const auto& [number, round] : log_.record.rounds) {
     for (const PlayedMatch& match : round.matches) {
       if (match.stretch_count > 1) stretched[match.entry] = {number, match.pitch};
     }
@@ -416,7 +416,7 @@ void RoundPlayer::settle_overtime(double deadline) {
     draw_consequences(stretch.attempt, *stretch.earlier);
   }
   std::vector<Stretch> begun;
-  for (const auto& [number, pitch] : book_.record.overtime)
+  for (const auto& [number, pitch] : log_.record.overtime)
     begun.push_back(stretch_of(number, pitch));
   play(begun);
 }
@@ -424,22 +424,22 @@ void RoundPlayer::settle_overtime(double deadline) {
 void RoundPlayer::record_verdict(const PlayedMatch& match) {
   const Verdict& verdict = match.verdict;
   announce(tools_, fmt::format("{}: {}: {}", match.pitch, to_string(verdict.kind), verdict.reason));
-  book_.append("verdict", {{"round", number_},
-                           {"pitch", match.pitch},
-                           {"kind", to_string(verdict.kind)},
-                           {"check", verdict.check},
-                           {"reason", verdict.reason},
-                           {"speedup", verdict.estimate ? Json(verdict.estimate->speedup) : Json()},
-                           {"control", match.control},
-                           {"match", match.entry}});
+  log_.append("verdict", {{"round", number_},
+                          {"pitch", match.pitch},
+                          {"kind", to_string(verdict.kind)},
+                          {"check", verdict.check},
+                          {"reason", verdict.reason},
+                          {"speedup", verdict.estimate ? Json(verdict.estimate->speedup) : Json()},
+                          {"control", match.control},
+                          {"match", match.entry}});
 }
 
 void RoundPlayer::crown(const Attempt& attempt) {
-  book_.append("champion", {{"round", number_},
-                            {"pitch", attempt.pitch.name},
-                            {"champion", attempt.challenger.name},
-                            {"champion_hash", tools_.hash(attempt.challenger)},
-                            {"previous", round().champion.name}});
+  log_.append("champion", {{"round", number_},
+                           {"pitch", attempt.pitch.name},
+                           {"champion", attempt.challenger.name},
+                           {"champion_hash", tools_.hash(attempt.challenger)},
+                           {"previous", round().champion.name}});
 }
 
 // The champion stays; that the idea lost against it is remembered.
@@ -452,12 +452,12 @@ void RoundPlayer::learn(const Attempt& attempt, const PlayedMatch& match) {
                                 .reason = match.verdict.reason,
                                 .verdict_entry = *match.verdict_entry});
   if (!lesson || has_learned(lesson->id)) return;
-  book_.append("constraint", constraint_entry(*lesson));
+  log_.append("constraint", constraint_entry(*lesson));
 }
 
 // In whichever round: what overtime teaches is written while a later one is the last.
 bool RoundPlayer::has_learned(const std::string& lesson) const {
-  const auto& rounds = book_.record.rounds;
+  const auto& rounds = log_.record.rounds;
   return std::any_of(rounds.begin(), rounds.end(),
                      [&](const auto& one) { return one.second.lessons.contains(lesson); });
 }
@@ -473,12 +473,12 @@ void RoundPlayer::finish() {
   for (const PlayedMatch& played : round().matches) {
     if (played.control) controls.push_back(played.pitch);
   }
-  book_.append("round", {{"round", number_},
-                         {"ranking", std::move(order)},
-                         {"winner", winner},
-                         {"outcome", round().has_new_champion ? to_string(VerdictKind::kAccepted)
-                                                              : to_string(match->verdict.kind)},
-                         {"controls", std::move(controls)}});
+  log_.append("round", {{"round", number_},
+                        {"ranking", std::move(order)},
+                        {"winner", winner},
+                        {"outcome", round().has_new_champion ? to_string(VerdictKind::kAccepted)
+                                                             : to_string(match->verdict.kind)},
+                        {"controls", std::move(controls)}});
 }
 
 }  // namespace thresher

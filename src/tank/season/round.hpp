@@ -19,7 +19,7 @@ namespace thresher {
 
 class RoundPlayer {
  public:
-  RoundPlayer(SeasonBook& book, const SeasonRules& rules, const SeasonTools& tools,
+  RoundPlayer(SeasonLog& log, const SeasonRules& rules, const SeasonTools& tools,
               std::vector<Ballot> votes);
 
   // Plays the season's current round to its end. Once seconds_now() is past `deadline` nothing is
@@ -77,9 +77,9 @@ class RoundPlayer {
 
   std::vector<RankedPitch> ranking() const;
   bool had_match_before(const std::string& pitch) const;
-  const RoundRecord& round() const { return book_.record.rounds.at(number_); }
+  const RoundRecord& round() const { return log_.record.rounds.at(number_); }
 
-  SeasonBook& book_;
+  SeasonLog& log_;
   const SeasonRules& rules_;
   const SeasonTools& tools_;
   BallotBox box_;

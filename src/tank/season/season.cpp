@@ -23,13 +23,13 @@ class SeasonPlayer {
   SeasonPlayer(Ledger& ledger, const SeasonSetup& setup, const SeasonTools& tools)
       : setup_(setup),
         tools_(tools),
-        book_{ledger, setup.rules.season, read_season(ledger, setup.rules.season)} {}
+        log_{ledger, setup.rules.season, read_season(ledger, setup.rules.season)} {}
 
   SeasonResult play() {
     start();
     enter_pitches();
     const double deadline = tools_.seconds_now() + seconds_left();
-    RoundPlayer player(book_, setup_.rules, tools_, setup_.votes);
+    RoundPlayer player(log_, setup_.rules, tools_, setup_.votes);
     player.settle_overtime(deadline);
     SeasonResult result;
     while (result.ended_by.empty()) {
@@ -52,52 +52,51 @@ class SeasonPlayer {
 
  private:
   void start() {
-    check_season_name(book_.season);
-    if (book_.record.has_ended && setup_.extension_seconds == 0) {
-      throw Error(
-          fmt::format("season '{}' has ended; choose another name, or go on with --more SECONDS",
-                      book_.season));
+    check_season_name(log_.season);
+    if (log_.record.has_ended && setup_.extension_seconds == 0) {
+      throw Error(fmt::format(
+          "season '{}' has ended; choose another name, or go on with --more SECONDS", log_.season));
     }
-    if (book_.record.has_started && setup_.extension_seconds > 0) {
-      book_.append("extension", {{"seconds", setup_.extension_seconds}});
+    if (log_.record.has_started && setup_.extension_seconds > 0) {
+      log_.append("extension", {{"seconds", setup_.extension_seconds}});
     }
-    if (book_.record.has_started) return;
-    if (!book_.ledger.entries(book_.season).empty()) {
+    if (log_.record.has_started) return;
+    if (!log_.ledger.entries(log_.season).empty()) {
       throw Error(
-          fmt::format("season '{}' has entries but no start; choose another name", book_.season));
+          fmt::format("season '{}' has entries but no start; choose another name", log_.season));
     }
     Json environment = setup_.environment;
     environment["rates"] = rates_to_json(setup_.rates);
     environment["champion_us"] = setup_.champion_us;
     if (setup_.limits) environment["gpu"] = limits_to_json(*setup_.limits);
-    book_.append("season", {{"name", book_.season},
-                            {"suite", setup_.rules.suite.name},
-                            {"backend", setup_.rules.backend},
-                            {"threads", setup_.rules.match.thread_count},
-                            {"rubric", setup_.rules.rubric},
-                            {"terms", setup_.rules.terms},
-                            {"environment", std::move(environment)},
-                            {"champion", setup_.champion.name},
-                            {"champion_hash", tools_.hash(setup_.champion)},
-                            {"contestant", contestant_to_json(setup_.champion)},
-                            {"credibilities", last_credibilities(book_.ledger)},
-                            {"seconds", setup_.seconds_max},
-                            {"seed", setup_.seed}});
+    log_.append("season", {{"name", log_.season},
+                           {"suite", setup_.rules.suite.name},
+                           {"backend", setup_.rules.backend},
+                           {"threads", setup_.rules.match.thread_count},
+                           {"rubric", setup_.rules.rubric},
+                           {"terms", setup_.rules.terms},
+                           {"environment", std::move(environment)},
+                           {"champion", setup_.champion.name},
+                           {"champion_hash", tools_.hash(setup_.champion)},
+                           {"contestant", contestant_to_json(setup_.champion)},
+                           {"credibilities", last_credibilities(log_.ledger)},
+                           {"seconds", setup_.seconds_max},
+                           {"seed", setup_.seed}});
   }
 
   void enter_pitches() {
     for (const Pitch& pitch : setup_.pitches) {
-      const auto known = std::find_if(book_.record.pitches.begin(), book_.record.pitches.end(),
+      const auto known = std::find_if(log_.record.pitches.begin(), log_.record.pitches.end(),
                                       [&](const Pitch& one) { return one.name == pitch.name; });
-      if (known == book_.record.pitches.end()) {
+      if (known == log_.record.pitches.end()) {
         Json data = pitch_entry(pitch);
         data["contestant"]["folder"] = recorded_folder(pitch.contestant.folder);
-        book_.append("pitch", data);
+        log_.append("pitch", data);
       } else if (known->source_text != pitch.source_text) {
         throw Error(
             fmt::format("season '{}' has another pitch called '{}'; give this one a name "
                         "of its own",
-                        book_.season, pitch.name));
+                        log_.season, pitch.name));
       }
     }
   }
@@ -106,39 +105,39 @@ class SeasonPlayer {
   // its time for every call.
   double seconds_left() const {
     if (setup_.extension_seconds > 0) return setup_.extension_seconds;
-    return setup_.seconds_max - (setup_.stays_open ? 0 : book_.record.match_seconds);
+    return setup_.seconds_max - (setup_.stays_open ? 0 : log_.record.match_seconds);
   }
 
   // A season has at least one round, and a round that has begun is played to its end.
   bool is_between_rounds() const {
-    const std::map<int, RoundRecord>& rounds = book_.record.rounds;
+    const std::map<int, RoundRecord>& rounds = log_.record.rounds;
     return !rounds.empty() && rounds.rbegin()->second.is_finished;
   }
 
   // What is open now cannot go on here: the program has changed since.
   std::string end_reason(bool may_vote) const {
-    if (!open_matches(book_.record, setup_.rules.terms).empty()) return "time";
+    if (!open_matches(log_.record, setup_.rules.terms).empty()) return "time";
     return may_vote ? "pitches" : "rounds";
   }
 
   // Another guess is worth less than a look at where the time goes.
   void research_if_stuck() {
-    const SeasonRecord& record = book_.record;
+    const SeasonRecord& record = log_.record;
     if (record.fruitless_rounds < setup_.rules.rounds_until_research) return;
     tools_.report("research: where the champion's time goes");
-    book_.append("research", {{"round", record.current_round() - 1},
-                              {"findings", tools_.research(record.champion)}});
+    log_.append("research", {{"round", record.current_round() - 1},
+                             {"findings", tools_.research(record.champion)}});
   }
 
   void end(const SeasonResult& result) {
-    book_.append("end", {{"reason", result.ended_by},
-                         {"round_count", book_.record.rounds.size()},
-                         {"match_seconds", book_.record.match_seconds}});
+    log_.append("end", {{"reason", result.ended_by},
+                        {"round_count", log_.record.rounds.size()},
+                        {"match_seconds", log_.record.match_seconds}});
   }
 
   const SeasonSetup& setup_;
   const SeasonTools& tools_;
-  SeasonBook book_;
+  SeasonLog log_;
 };
 
 }  // namespace

@@ -97,7 +97,7 @@ std::string match_id(const MatchName& name);
 
 // The ledger and what it says, kept in step: nothing happens in a season that is not appended
 // first.
-struct SeasonBook {
+struct SeasonLog {
   Ledger& ledger;
   std::string season;
   SeasonRecord record;
