@@ -48,15 +48,15 @@ FewKind few_kind(const LayerShape& shape) {
   return shape.between == Between::kNothing ? FewKind::kDual : FewKind::kPaired;
 }
 
-std::int64_t few_unit_count(const LayerShape& shape, LayerStep step, u32 strips,
-                            std::int64_t rows) {
+std::int64_t few_piece_count(const LayerShape& shape, LayerStep step, u32 strips,
+                             std::int64_t rows) {
   const bool single = step == LayerStep::kDown || few_kind(shape) == FewKind::kSingle;
   const std::int64_t width = step == LayerStep::kFirst ? shape.intermediate : shape.hidden;
   return rows * divide_up(width, (single ? 16 : 8) * strips);
 }
 
-// Two or four strips to a unit, whichever should be done first: a strip takes a little longer where
-// fewer of them share their tokens, and all blocks wait for those that have one unit more.
+// Two or four strips to a piece, whichever should be done first: a strip takes a little longer
+// where fewer of them share their tokens, and all blocks wait for those that have one piece more.
 u32 few_strips(const LayerShape& shape, LayerStep step, std::int64_t token_count,
                const SmLimits& limits) {
   constexpr double kTwoOverFour = 1.1;
@@ -65,7 +65,7 @@ u32 few_strips(const LayerShape& shape, LayerStep step, std::int64_t token_count
       divide_up(token_count * shape.options.top_k * shape.expert_count, chosen_from) +
       token_count * shape.shared_count;
   const auto strips_of_fullest = [&](u32 strips) {
-    return static_cast<double>(strips * divide_up(few_unit_count(shape, step, strips, rows),
+    return static_cast<double>(strips * divide_up(few_piece_count(shape, step, strips, rows),
                                                   limits.sm_count * kFewBlocksPerSm));
   };
   return kTwoOverFour * strips_of_fullest(2) < strips_of_fullest(4) ? 2 : 4;
@@ -173,7 +173,7 @@ LayerLaunch layer_launch(const LayerShape& shape, const LayerMemory& memory, Lay
     launch.config.strips = few_strips(shape, step, tokens.token_count, limits);
     launch.shared_bytes = kFewBookBytes + 2 * kLayerThreads / hw::kWarpThreads * kFewColumns *
                                               few_sums_pitch(launch.config.strips) * 4;
-    blocks = std::min<std::int64_t>(few_unit_count(shape, step, launch.config.strips, rows),
+    blocks = std::min<std::int64_t>(few_piece_count(shape, step, launch.config.strips, rows),
                                     limits.sm_count * kFewBlocksPerSm);
   } else {
     blocks = block_count_for(tokens.token_count * (shape.hidden / kCombineChunk), limits);

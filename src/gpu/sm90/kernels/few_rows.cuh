@@ -4,12 +4,12 @@
 // sorted, gathered or brought into another layout before, so two such launches and a combine are a
 // call.
 //
-// A unit is an octet of rows that share an expert (few_book.cuh) times kStrips strips of 16 packed
-// rows of weights. Blocks take units in turn; in a unit warps take k tiles in turn, and their sums
-// are added up in the order of the warps. So a row's result depends on no other row.
+// A piece is an octet of rows that share an expert (few_book.cuh) times kStrips strips of 16 packed
+// rows of weights. Blocks take pieces in turn; in a piece warps take k tiles in turn, and their
+// sums are added up in the order of the warps. So a row's result depends on no other row.
 //
 // Every warp has the loads of kTiles k tiles on their way, weights of all strips and tokens: as
-// soon as one has been multiplied its registers are loaded again, with the next unit's where this
+// soon as one has been multiplied its registers are loaded again, with the next piece's where this
 // one's end. mma.sync because its operands come from registers: weights are decoded there, and a
 // lane's part of the tokens' is four bytes at a time of its own token.
 #pragma once
@@ -38,16 +38,16 @@ class FewRows {
     if (!kIsFirst) hw::wait_for_previous_kernel();
     hw::start_next_kernel();
     if (kIsFirst && hw::block_index() == 0) write_rows();
-    const u32 unit_count = book_.octet_count() * groups_of_strips();
+    const u32 piece_count = book_.octet_count() * groups_of_strips();
     const u32 step = static_cast<u32>(hw::block_count());
-    u32 unit = static_cast<u32>(hw::block_index());
-    if (unit >= unit_count) return;
-    Place here = place_of(unit);
+    u32 piece = static_cast<u32>(hw::block_index());
+    if (piece >= piece_count) return;
+    Place here = place_of(piece);
     THRESHER_UNROLL
     for (u32 i = 0; i < kTiles; ++i) load(here, i, i);
-    for (u32 turn = 0; unit < unit_count; unit += step, turn ^= 1) {
-      const u32 next = unit + step;
-      const Place there = next < unit_count ? place_of(next) : Place{};
+    for (u32 turn = 0; piece < piece_count; piece += step, turn ^= 1) {
+      const u32 next = piece + step;
+      const Place there = next < piece_count ? place_of(next) : Place{};
       compute(here, there, turn);
       here = there;
     }
@@ -66,7 +66,7 @@ class FewRows {
   static constexpr OutputType kOperandType =
       kOperand == hw::Operand::kFp16 ? OutputType::kFp16 : OutputType::kBf16;
 
-  // A unit, as a lane sees it.
+  // A piece, as a lane sees it.
   struct Place {
     // Of the first and of the second half of the strips: where their matrix's tiles begin, and
     // where in a tile the lane's codes and scales are.
@@ -82,14 +82,14 @@ class FewRows {
   THRESHER_DEVICE u32 k() const { return kIsFirst ? args_.hidden : args_.intermediate; }
   THRESHER_DEVICE u32 k_tiles() const { return (k() + kTileK - 1) / kTileK; }
   THRESHER_DEVICE u32 column_count() const { return kIsFirst ? args_.intermediate : args_.hidden; }
-  // Gate and up are two matrices, whose strips a unit has half and half.
+  // Gate and up are two matrices, whose strips a piece has half and half.
   THRESHER_DEVICE bool is_paired() const {
     return kIsFirst && args_.first_kind == FewKind::kPaired;
   }
   THRESHER_DEVICE bool is_single() const {
     return !kIsFirst || args_.first_kind == FewKind::kSingle;
   }
-  // Of a unit.
+  // Of a piece.
   THRESHER_DEVICE u32 columns() const { return is_single() ? 16 * kStrips : 8 * kStrips; }
   THRESHER_DEVICE u32 groups_of_strips() const {
     return (column_count() + columns() - 1) / columns();
@@ -105,11 +105,11 @@ class FewRows {
     }
   }
 
-  // What it loads is not looked at yet: the loads are on their way while the unit before is
+  // What it loads is not looked at yet: the loads are on their way while the piece before is
   // multiplied.
-  THRESHER_DEVICE Place place_of(u32 unit) const {
+  THRESHER_DEVICE Place place_of(u32 piece) const {
     Place place{
-        .octet = unit / groups_of_strips(), .strips = unit % groups_of_strips(), .exists = true};
+        .octet = piece / groups_of_strips(), .strips = piece % groups_of_strips(), .exists = true};
     const u32 first = book_.member(place.octet, 0);
     const LayerExpert& expert = args_.experts[book_.group(first)];
     const bool paired = is_paired();

@@ -26,7 +26,7 @@ struct LayerConfig {
   LayerStep step = LayerStep::kGather;
   ActivationType activations = ActivationType::kBf16;  // all but combine
   OutputType type = OutputType::kBf16;                 // gather, first: of x; combine: of out
-  u32 strips = 2;                                      // first, down: of a unit
+  u32 strips = 2;                                      // first, down: of a piece
 
   bool operator==(const LayerConfig&) const = default;
 };
