@@ -75,26 +75,6 @@ double incomplete_beta(double a, double b, double log_beta_ab, BetaArgument at) 
   return std::exp(log_front) / a * continued_fraction(0, term);
 }
 
-// The regularised lower incomplete gamma function P(a, x): a series of positive terms up to the
-// mean, the continued fraction of its complement beyond (Abramowitz and Stegun 6.5.29, 6.5.31).
-double incomplete_gamma(double a, double x) {
-  if (x <= 0) return 0;
-  const double front = std::exp(a * std::log(x) - x - std::lgamma(a));
-  if (x > a + 1) {
-    const auto term = [&](int i) -> FractionTerm {
-      return {i == 1 ? 1 : -(i - 1) * (i - 1 - a), x + 2 * i - 1 - a};
-    };
-    return 1 - front * continued_fraction(0, term);
-  }
-  double term = 1 / a;
-  double sum = term;
-  for (int i = 1; i < kIterationsMax && term > sum * kEpsilon; ++i) {
-    term *= x / (a + i);
-    sum += term;
-  }
-  return front * sum;
-}
-
 class StudentT {
  public:
   explicit StudentT(double degrees_of_freedom)
@@ -191,11 +171,6 @@ double student_t_quantile(double probability, double degrees_of_freedom) {
     if (std::abs(step) <= 1e-7 * t) break;  // the error left is of the order of its square
   }
   return t;
-}
-
-double chi_square_cdf(double x, double degrees_of_freedom) {
-  THRESHER_ASSERT(degrees_of_freedom > 0);
-  return incomplete_gamma(degrees_of_freedom / 2, x / 2);
 }
 
 }  // namespace thresher::referee

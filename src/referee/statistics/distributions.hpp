@@ -14,7 +14,4 @@ inline constexpr double kNormalQuantile975 = 1.959963984540054;
 double student_t_cdf(double t, double degrees_of_freedom);
 double student_t_quantile(double probability, double degrees_of_freedom);
 
-// Of the sum of `degrees_of_freedom` squared standard normal values.
-double chi_square_cdf(double x, double degrees_of_freedom);
-
 }  // namespace thresher::referee
