@@ -49,24 +49,6 @@ void DeviceBuffer::copy_in_on(cuda::Stream stream, std::span<const std::byte> fr
       [&] { return fmt::format("cuMemcpyHtoDAsync({} bytes)", from.size()); });
 }
 
-void DeviceBuffer::copy_out_on(cuda::Stream stream, std::span<std::byte> to,
-                               std::size_t offset) const {
-  check_range("a copy out", offset, to.size());
-  if (to.empty()) return;
-  owned_.context()->make_current();
-  owned_.context()->check(
-      owned_.driver().cuMemcpyDtoHAsync(to.data(), address() + offset, to.size(), stream),
-      [&] { return fmt::format("cuMemcpyDtoHAsync({} bytes)", to.size()); });
-}
-
-void DeviceBuffer::fill_on(cuda::Stream stream, std::byte value) const {
-  if (bytes_ == 0) return;
-  owned_.context()->make_current();
-  owned_.context()->check(
-      owned_.driver().cuMemsetD8Async(address(), static_cast<unsigned char>(value), bytes_, stream),
-      [&] { return fmt::format("cuMemsetD8Async({} bytes)", bytes_); });
-}
-
 // Copies of pageable memory return before the last bytes arrive, and our streams do not wait for
 // the default stream, so only waiting for the whole device is safe.
 void DeviceBuffer::wait_for_device() const {
@@ -82,25 +64,27 @@ void DeviceBuffer::copy_in(std::span<const std::byte> from, std::size_t offset_b
 }
 
 void DeviceBuffer::copy_out(std::span<std::byte> to, std::size_t offset_bytes) const {
+  check_range("a copy out", offset_bytes, to.size());
   wait_for_device();
-  copy_out_on(nullptr, to, offset_bytes);
+  if (to.empty()) return;
+  owned_.context()->check(
+      owned_.driver().cuMemcpyDtoHAsync(to.data(), address() + offset_bytes, to.size(), nullptr),
+      [&] { return fmt::format("cuMemcpyDtoHAsync({} bytes)", to.size()); });
   wait_for_device();
 }
 
 void DeviceBuffer::fill(std::byte value) const {
   wait_for_device();
-  fill_on(nullptr, value);
+  if (bytes_ == 0) return;
+  owned_.context()->check(owned_.driver().cuMemsetD8Async(
+                              address(), static_cast<unsigned char>(value), bytes_, nullptr),
+                          [&] { return fmt::format("cuMemsetD8Async({} bytes)", bytes_); });
   wait_for_device();
 }
 
 void DeviceBuffer::enqueue_copy_in(const Stream& stream, std::span<const std::byte> from,
                                    std::size_t offset_bytes) const {
   copy_in_on(stream.handle(), from, offset_bytes);
-}
-
-void DeviceBuffer::enqueue_copy_out(const Stream& stream, std::span<std::byte> to,
-                                    std::size_t offset_bytes) const {
-  copy_out_on(stream.handle(), to, offset_bytes);
 }
 
 void DeviceBuffer::enqueue_copy_from(const Stream& stream, const DeviceBuffer& from) const {
@@ -110,10 +94,6 @@ void DeviceBuffer::enqueue_copy_from(const Stream& stream, const DeviceBuffer& f
   owned_.context()->check(
       owned_.driver().cuMemcpyDtoDAsync(address(), from.address(), from.bytes(), stream.handle()),
       [&] { return fmt::format("cuMemcpyDtoDAsync({} bytes)", from.bytes()); });
-}
-
-void DeviceBuffer::enqueue_fill(const Stream& stream, std::byte value) const {
-  fill_on(stream.handle(), value);
 }
 
 cuda::IpcMemoryHandle DeviceBuffer::share() const {

@@ -43,10 +43,7 @@ class DeviceBuffer {
   // Queued on `stream`; host memory must live until the stream has come this far.
   void enqueue_copy_in(const Stream& stream, std::span<const std::byte> from,
                        std::size_t offset_bytes = 0) const;
-  void enqueue_copy_out(const Stream& stream, std::span<std::byte> to,
-                        std::size_t offset_bytes = 0) const;
   void enqueue_copy_from(const Stream& stream, const DeviceBuffer& from) const;
-  void enqueue_fill(const Stream& stream, std::byte value) const;
 
   // Lets another process map the buffer, for as long as this object lives.
   cuda::IpcMemoryHandle share() const;
@@ -54,8 +51,6 @@ class DeviceBuffer {
  private:
   void check_range(const char* what, std::size_t offset_bytes, std::size_t count_bytes) const;
   void copy_in_on(cuda::Stream stream, std::span<const std::byte> from, std::size_t offset) const;
-  void copy_out_on(cuda::Stream stream, std::span<std::byte> to, std::size_t offset) const;
-  void fill_on(cuda::Stream stream, std::byte value) const;
   void wait_for_device() const;
 
   Owned<cuda::DevicePointer, &Driver::cuMemFree> owned_;

@@ -230,17 +230,17 @@ inline void FakeDriver::bind_memory() {
     return result;
   };
   driver.cuMemcpyDtoDAsync = [](cuda::DevicePointer to, cuda::DevicePointer from, std::size_t bytes,
-                                cuda::Stream) {
+                                cuda::Stream stream) {
     const cuda::Result result = enter("cuMemcpyDtoDAsync", true);
+    record_node(stream, 1);
     if (result == cuda::kSuccess) {
       std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
     }
     return result;
   };
   driver.cuMemsetD8Async = [](cuda::DevicePointer to, unsigned char value, std::size_t bytes,
-                              cuda::Stream stream) {
+                              cuda::Stream) {
     const cuda::Result result = enter("cuMemsetD8Async", true);
-    record_node(stream, 2);
     if (result == cuda::kSuccess) std::memset(reinterpret_cast<void*>(to), value, bytes);
     return result;
   };

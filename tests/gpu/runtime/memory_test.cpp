@@ -57,12 +57,13 @@ TEST(DeviceBuffer, QueuesOnAStream) {
   const Stream stream(device);
   const DeviceBuffer from(device, 8);
   const DeviceBuffer to(device, 8);
-  from.enqueue_fill(stream, std::byte{3});
+  const std::vector<std::byte> threes(8, std::byte{3});
+  from.enqueue_copy_in(stream, threes);
   to.enqueue_copy_from(stream, from);
-  std::vector<std::byte> bytes(8);
-  to.enqueue_copy_out(stream, bytes);
-  EXPECT_EQ(bytes, std::vector<std::byte>(8, std::byte{3}));
   EXPECT_EQ(fake.calls_of("cuCtxSynchronize"), 0);
+  std::vector<std::byte> bytes(8);
+  to.copy_out(bytes);
+  EXPECT_EQ(bytes, threes);
 }
 
 TEST(DeviceBuffer, RefusesRangesBeyondItsEnd) {
@@ -74,7 +75,7 @@ TEST(DeviceBuffer, RefusesRangesBeyondItsEnd) {
   std::vector<std::byte> bytes(8);
   EXPECT_EQ(error_of([&] { buffer.copy_in(bytes, 9); }),
             "a copy in of 8 bytes at offset 9 does not fit a device buffer of 16 bytes");
-  EXPECT_EQ(error_of([&] { buffer.enqueue_copy_out(stream, bytes, ~std::size_t{0}); }),
+  EXPECT_EQ(error_of([&] { buffer.copy_out(bytes, ~std::size_t{0}); }),
             "a copy out of 8 bytes at offset 18446744073709551615 does not fit a device buffer of "
             "16 bytes");
   EXPECT_EQ(error_of([&] { buffer.enqueue_copy_from(stream, larger); }),
