@@ -175,7 +175,9 @@ void Grid::end_thread(Thread& thread) {
   if (!thread.pieces.empty()) {
     fault(thread, "ends without waiting for its copies of pieces to shared memory");
   }
-  if (!thread.warp().tensor.loads.empty()) fault(thread, "ends without tensor_wait_loads");
+  if (!thread.warp().tensor.loads.empty()) {
+    fault(thread, "ends without a tensor_wait_loads that names what it loaded");
+  }
   thread.warpgroup().check_ended(thread);
   thread.warp().meeting.leave(thread);
   thread.warpgroup().meeting.leave(thread);

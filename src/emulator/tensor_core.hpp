@@ -7,6 +7,7 @@
 // (tensor_memory.hpp): real hardware keeps it for some pairs only.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -45,12 +46,14 @@ struct TensorWarp {
     float* values = nullptr;
     u32 first_column = 0;
     u32 columns = 0;
+    std::vector<float> complete;  // once waited for: what goes to `values` when a wait names them
   };
   Actor actor = 0;
   u32 load_count = 0;    // events
   u32 waited_count = 0;  // of them complete
   std::vector<Load> loads;
   std::vector<Load> arriving;  // of the word that the warp is about to say
+  std::array<const float*, gpu::hw::kWarpThreads> named{};  // by lane: of the wait it says
 };
 
 struct TensorCore {

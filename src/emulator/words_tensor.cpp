@@ -223,20 +223,23 @@ void tensor_free(TensorAddress first, u32 columns) {
   thread.warp().meeting.release();
 }
 
-void tensor_allocate_no_more() {
+void tensor_allocate_no_more(Site site) {
+  if (leaves_out(site, "tensor_allocate_no_more")) return;
   Thread& thread = self();
   if (!meet(thread, "tensor_allocate_no_more")) return;
   tensor_core(*thread.block).allocates_no_more = true;
   thread.warp().meeting.release();
 }
 
-void tensor_fence_before() {
+void tensor_fence_before(Site site) {
+  if (leaves_out(site, "tensor_fence_before")) return;
   Thread& thread = self();
   const TensorWarp& warp = thread.warp().tensor;
   if (warp.actor != 0) thread.knowledge.see(warp.actor, warp.waited_count);
 }
 
-void tensor_fence_after() {
+void tensor_fence_after(Site site) {
+  if (leaves_out(site, "tensor_fence_after")) return;
   Thread& thread = self();
   thread.tensor.fenced.join(thread.knowledge);
 }
@@ -290,7 +293,8 @@ void tensor_multiply(const BlockScaledMma& mma) {
   issue_word(thread, event, [&block, &memory, work] { multiply(work, block.shared, memory); });
 }
 
-void tensor_commit(SharedAddress barrier_address) {
+void tensor_commit(SharedAddress barrier_address, Site site) {
+  if (leaves_out(site, "tensor_commit")) return;
   Thread& thread = self();
   thread.block->grid->pause(thread);
   const u32 event = next_event(thread);
@@ -310,7 +314,7 @@ void tensor_load_columns(TensorAddress first, float* values, u32 columns) {
   check_load(thread, first, columns);
   const int lane = lane_index();
   warp.given[static_cast<std::size_t>(lane)] = first;
-  warp.tensor.arriving.push_back({lane, values, first & kColumnMask, columns});
+  warp.tensor.arriving.push_back({lane, values, first & kColumnMask, columns, {}});
   std::fill_n(values, columns, std::bit_cast<float>(kLoadInFlight));
   if (!meet(thread, "tensor_load")) return;
   TensorWarp& tensor = warp.tensor;
@@ -337,19 +341,25 @@ void tensor_load_columns(TensorAddress first, float* values, u32 columns) {
   warp.meeting.release();
 }
 
-void tensor_wait_all_loads() {
+void tensor_wait_for(const float* values, const Site& site) {
+  if (leaves_out(site, "tensor_wait_loads")) return;
   Thread& thread = self();
-  if (!meet(thread, "tensor_wait_loads")) return;
   TensorWarp& tensor = thread.warp().tensor;
+  tensor.named[static_cast<std::size_t>(lane_index())] = values;
+  if (!meet(thread, "tensor_wait_loads")) return;
   TensorMemory& memory = tensor_core(*thread.block).memory;
   const u32 quarter = static_cast<u32>(warp_index()) % kTensorQuarters;
-  for (const TensorWarp::Load& load : tensor.loads) {
+  for (TensorWarp::Load& load : tensor.loads) {
     const u32 lane = quarter * kLanesPerWarp + static_cast<u32>(load.lane);
-    for (u32 i = 0; i < load.columns; ++i) {
-      load.values[i] = std::bit_cast<float>(memory.at(lane, load.first_column + i));
+    for (u32 i = static_cast<u32>(load.complete.size()); i < load.columns; ++i) {
+      load.complete.push_back(std::bit_cast<float>(memory.at(lane, load.first_column + i)));
     }
   }
-  tensor.loads.clear();
+  std::erase_if(tensor.loads, [&](const TensorWarp::Load& load) {
+    if (tensor.named[static_cast<std::size_t>(load.lane)] != load.values) return false;
+    std::copy(load.complete.begin(), load.complete.end(), load.values);
+    return true;
+  });
   tensor.waited_count = tensor.load_count;
   thread.warp().meeting.release();
 }

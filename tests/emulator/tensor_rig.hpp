@@ -71,6 +71,7 @@ struct TensorChanges {
   bool wait = true;
   bool fence_after = true;
   bool wait_loads = true;
+  bool wait_names_values = true;  // or others
   bool fence_before = true;
   bool frees = true;
   bool frees_after_wait = true;
@@ -211,7 +212,10 @@ class TensorRig {
             tensor + hw::tensor_address(static_cast<u32>(hw::warp_index()) * 32, column);
         changes_.load(first);
         hw::tensor_load(first, values);
-        if (changes_.wait_loads) hw::tensor_wait_loads(values);
+        float others[8];
+        if (changes_.wait_loads) {
+          hw::tensor_wait_loads(changes_.wait_names_values ? values : others);
+        }
         for (u32 i = 0; sums_ != nullptr && i < 8; ++i) {
           (*sums_)[static_cast<u32>(hw::thread_index()) * tile_.columns + column + i] = values[i];
         }

@@ -9,6 +9,7 @@
 // tensor_fence_after.
 #pragma once
 
+#include "gpu/hw/emulated_site.hpp"
 #include "gpu/hw/sm100/descriptors.hpp"
 
 namespace thresher::gpu::hw {
@@ -19,12 +20,12 @@ namespace thresher::gpu::hw {
 void tensor_allocate(SharedAddress where, u32 columns);
 void tensor_free(TensorAddress first, u32 columns);
 // The block allocates nothing more, so that another one can.
-void tensor_allocate_no_more();
+void tensor_allocate_no_more(Site site = Site::here());
 
 // Between a thread's words of tensor memory and a barrier that tells others of them, and between
 // such a barrier and the thread's words that rely on it. A commit includes the first.
-void tensor_fence_before();
-void tensor_fence_after();
+void tensor_fence_before(Site site = Site::here());
+void tensor_fence_after(Site site = Site::here());
 
 // By one thread: kScaleBytes of scales (no swizzle, groups of 8 rows 128 bytes apart) to
 // kScaleColumns columns, in all four warps' lanes. The thread's MMAs behind it see them; a copy
@@ -35,7 +36,7 @@ void tensor_copy_scales(TensorAddress destination, u64 descriptor);
 void tensor_multiply(const BlockScaledMma& mma);
 // By the thread that multiplies: one arrival at the barrier once all its copies and MMAs so far are
 // complete.
-void tensor_commit(SharedAddress barrier);
+void tensor_commit(SharedAddress barrier, Site site = Site::here());
 
 // A warp together: lane l of its lanes' kColumns columns from `first` on, whose lane is the first
 // of the warp's. The values are there after tensor_wait_loads, and are NaN until then.
@@ -45,11 +46,13 @@ void tensor_load(TensorAddress first, float (&values)[kColumns]) {
   static_assert(kColumns == 8 || kColumns == 16 || kColumns == 32);
   tensor_load_columns(first, values, kColumns);
 }
-// A warp together: all its loads are complete. `values` names those that are used next.
-void tensor_wait_all_loads();
+// A warp together: all its loads are complete. `values` names those that are used next: the values
+// of a load are there only behind a wait that names them, for the compiler may move other uses
+// before it.
+void tensor_wait_for(const float* values, const Site& site);
 template <int kColumns>
-void tensor_wait_loads(float (&)[kColumns]) {
-  tensor_wait_all_loads();
+void tensor_wait_loads(float (&values)[kColumns], Site site = Site::here()) {
+  tensor_wait_for(values, site);
 }
 
 }  // namespace thresher::gpu::hw
