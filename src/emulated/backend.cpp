@@ -223,6 +223,8 @@ class EmulatedDevice : public backend::Device {
         timeline_, CallRun{.seed = seed_, .tensor_sums = emulated_.tensor_sums});
   }
 
+  Timeline& timeline() const { return *timeline_; }
+
   std::unique_ptr<backend::LayerSteps> layer_steps(
       const backend::LayerShape& shape, const backend::LayerMemory& memory) const override {
     return emulated::layer_steps(shape, memory, machine_.limits, timeline_, seed_);
@@ -236,6 +238,10 @@ class EmulatedDevice : public backend::Device {
 };
 
 }  // namespace
+
+Timeline& timeline_of(const backend::Device& device) {
+  return static_cast<const EmulatedDevice&>(device).timeline();
+}
 
 const Backend& emulated_backend() {
   static const Backend backend = [] {

@@ -6,9 +6,13 @@
 #pragma once
 
 #include "backend/backend.hpp"
+#include "emulated/timeline.hpp"
 
 namespace thresher::emulated {
 
 const Backend& emulated_backend();
+
+// The stream of such a device, for kernels of others that come between its calls.
+Timeline& timeline_of(const backend::Device& device);
 
 }  // namespace thresher::emulated

@@ -137,8 +137,7 @@ void DeviceCall::run_launches(const gpu::sm90::GemmPlan& plan, const KernelSet& 
   emulator::GlobalHistory* const history = how.history != nullptr ? how.history : &own;
   const auto group_count = static_cast<std::uint32_t>(problem_.groups.size());
   const bool streams = how.launches == gpu::sm90::Launches::kStreams;
-  // Only Hopper's kernels say when the next may start.
-  const bool dependent = !streams && plan.launches.front().config.mma == gpu::sm90::Mma::kWarpgroup;
+  const bool dependent = gpu::sm90::launches_depend(plan.launches.front().config.mma, how.launches);
   if (plan.images) {
     const gpu::sm90::ImageArgs images =
         gpu::sm90::image_args(plan, table_, group_count, memory.workspace());

@@ -136,15 +136,12 @@ struct Step {
   }
 };
 
-// On one stream each launch may start while the one before it ends: a kernel fetches weights first
-// and then waits for it.
 std::vector<Step> steps_of(const GpuPlan& plan, const GroupTable& table, u32* counters,
                            std::uint8_t* workspace) {
   const auto count = [](int value) { return static_cast<unsigned>(value); };
   const auto group_count = static_cast<u32>(plan.problem.groups.size());
   const GemmKnobs& knobs = plan.knobs.knobs;
-  // The kernels for warps do not say when the next may start.
-  const bool dependent = knobs.launches != Launches::kStreams && knobs.mma != Mma::kWarp;
+  const bool dependent = sm90::launches_depend(knobs.mma, knobs.launches);
   std::vector<Step> steps;
   auto kernel = plan.kernel_of_launch.begin();
   if (const auto& images = plan.gemm.images) {

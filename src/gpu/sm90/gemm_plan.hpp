@@ -65,6 +65,12 @@ constexpr GemmKnobs default_knobs(Mma mma) {
           .prologue = Prologue::kNone};
 }
 
+// Whether a launch may start while the one before it on its stream ends: it fetches weights first
+// and then waits for it. The kernels for warps do not say when the next may start.
+constexpr bool launches_depend(Mma mma, Launches launches) {
+  return launches != Launches::kStreams && mma != Mma::kWarp;
+}
+
 // What to plan for: `problem.groups` with their n and k, and so many tokens in all groups together.
 struct PlanRequest {
   const Problem& problem;
