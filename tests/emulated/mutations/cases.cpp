@@ -5,12 +5,15 @@
 
 #include <memory>
 #include <span>
+#include <string>
 
+#include "emulated/backend.hpp"
 #include "emulated/device_call.hpp"
 #include "emulated/named_kernels.hpp"
 #include "emulator/device_memory.hpp"
 #include "emulator/launch.hpp"
 #include "gpu/hw/hw.cuh"
+#include "gpu/sm100/choose.hpp"
 #include "gpu/sm80/choose.hpp"
 #include "gpu/sm90/kernels/ceilings.cuh"
 #include "gpu/sm90/variant.hpp"
@@ -63,7 +66,7 @@ std::vector<std::span<std::uint8_t>> inputs_of(const Problem& problem, const Ope
 // Two calls, one behind the other on one stream, after the kernel that wrote their inputs.
 std::vector<std::uint8_t> run_gemm(const gpu::sm90::Variant& variant, const Problem& problem,
                                    const SmLimits& limits, std::uint64_t seed) {
-  const Engine engine({.device = gpu::is_hopper(limits) ? "emulator" : "emulator:sm80"});
+  const Engine engine({.device = fmt::format("emulator:sm{}", limits.compute_capability)});
   Scene scene(engine, problem, InputFamily::kExact, /*seed=*/1,
               {.together = true, .stride_padding = 8});
   scene.poison();
@@ -104,28 +107,53 @@ void add_gemms(const std::vector<gpu::sm90::Variant>& variants, const SmLimits& 
   }
 }
 
-// Two calls of a layer, one behind the other.
-void add_layers(const char* device, std::vector<Case>& cases) {
+// Two calls of a layer, one behind the other, after the kernel that wrote what they read: x, and a
+// router's choice.
+std::vector<std::uint8_t> run_layer(const LayerCase& which, const std::string& device,
+                                    std::uint64_t seed) {
+  LayerScene scene(which);
+  const Engine engine({.device = device, .emulator_seed = seed});
+  const MoeLayer layer(engine, scene.matrices(), which.options);
+  scene.poison();
+  const MoeTokens& tokens = scene.tokens();
+  const auto bytes = [](const void* first, std::int64_t count) {
+    return std::span(static_cast<std::uint8_t*>(const_cast<void*>(first)),
+                     static_cast<std::size_t>(count));
+  };
+  const std::int64_t slots = which.token_count * which.options.top_k;
+  const std::span<std::uint8_t> inputs[] = {
+      bytes(tokens.x, (which.token_count - 1) * tokens.x_stride_elements * 2 + which.hidden * 2),
+      bytes(tokens.ids, slots * 4), bytes(tokens.weights, slots * 4)};
+  timeline_of(engine.state()).run([&](emulator::GlobalHistory& history) {
+    write_before(inputs, history);
+  });
+  layer.enqueue(tokens);
+  layer.enqueue(tokens);
+  engine.synchronize();
+  std::vector<std::uint8_t> rows;
+  for (std::int64_t token = 0; token < which.token_count; ++token) {
+    const auto row = scene.row(token);
+    rows.insert(rows.end(), row.begin(), row.end());
+  }
+  return rows;
+}
+
+// Few tokens for so many experts have kernels of their own.
+const LayerCase kManyTokens{.name = "layer",
+                            .shared_count = 1,
+                            .token_count = 20,
+                            .options = {.top_k = 2, .tokens_max = 20}};
+const LayerCase kFewTokens{.name = "layer for few tokens",
+                           .shared_count = 1,
+                           .token_count = 8,
+                           .options = {.top_k = 2, .tokens_max = 8, .router_experts = 64}};
+
+void add_layers(const std::string& device, LayerCase which, std::vector<Case>& cases) {
   for (const bool biases : {false, true}) {
-    LayerCase which{.name = "layer", .shared_count = 1, .token_count = 20, .biases = biases};
-    which.options.top_k = 2;
-    which.options.tokens_max = 20;
-    cases.push_back({.name = fmt::format("layer on {}{}", device, biases ? ", with biases" : ""),
-                     .run = [which, device](std::uint64_t seed) {
-                       LayerScene scene(which);
-                       const Engine engine({.device = device, .emulator_seed = seed});
-                       const MoeLayer layer(engine, scene.matrices(), which.options);
-                       scene.poison();
-                       layer.enqueue(scene.tokens());
-                       layer.enqueue(scene.tokens());
-                       engine.synchronize();
-                       std::vector<std::uint8_t> rows;
-                       for (std::int64_t token = 0; token < which.token_count; ++token) {
-                         const auto row = scene.row(token);
-                         rows.insert(rows.end(), row.begin(), row.end());
-                       }
-                       return rows;
-                     }});
+    which.biases = biases;
+    cases.push_back(
+        {.name = fmt::format("{} on {}{}", which.name, device, biases ? ", with biases" : ""),
+         .run = [=](std::uint64_t seed) { return run_layer(which, device, seed); }});
   }
 }
 
@@ -160,15 +188,26 @@ std::vector<std::uint8_t> run_ceiling(std::uint64_t seed) {
   return {first, first + kBytes};
 }
 
-std::vector<Case> cases_of(const std::vector<gpu::sm90::Variant>& hopper,
-                           const std::vector<gpu::sm90::Variant>& others) {
+// By head: the variants of Hopper, of every other GPU, and of Blackwell.
+struct VariantsToRun {
+  std::vector<gpu::sm90::Variant> hopper;
+  std::vector<gpu::sm90::Variant> others;
+  std::vector<gpu::sm90::Variant> blackwell;
+};
+
+std::vector<Case> cases_of(const VariantsToRun& variants) {
   std::vector<Case> cases;
-  add_gemms(hopper, kFewSms, cases);
-  SmLimits limits = kFewSms;
-  limits.compute_capability = 80;
-  add_gemms(others, limits, cases);
-  add_layers("emulator", cases);
-  add_layers("emulator:sm80", cases);
+  const auto add = [&](const std::vector<gpu::sm90::Variant>& of_device, int compute_capability) {
+    SmLimits limits = kFewSms;
+    limits.compute_capability = compute_capability;
+    add_gemms(of_device, limits, cases);
+  };
+  add(variants.hopper, 90);
+  add(variants.others, 80);
+  add(variants.blackwell, 100);
+  add_layers("emulator", kManyTokens, cases);
+  add_layers("emulator:sm80", kManyTokens, cases);
+  add_layers("emulator", kFewTokens, cases);
   cases.push_back({.name = "ceiling of MMAs", .run = run_ceiling});
   cases.push_back({.name = "ceiling of memory", .run = run_read_ceiling});
   return cases;
@@ -183,24 +222,34 @@ std::vector<gpu::sm90::Variant> variants_of(std::initializer_list<const char*> n
 }  // namespace
 
 std::vector<Case> every_case() {
-  std::vector<gpu::sm90::Variant> hopper = gpu::sm90::named_variants();
-  hopper.push_back(gpu::sm90::plain_variant());
-  std::vector<gpu::sm90::Variant> others = gpu::sm80::named_variants();
-  others.push_back(gpu::sm80::baseline());
-  return cases_of(hopper, others);
+  VariantsToRun variants{.hopper = gpu::sm90::named_variants(),
+                         .others = gpu::sm80::named_variants(),
+                         .blackwell = gpu::sm100::named_variants()};
+  variants.hopper.push_back(gpu::sm90::plain_variant());
+  variants.others.push_back(gpu::sm80::baseline());
+  variants.blackwell.push_back(gpu::sm100::baseline());
+  std::vector<Case> cases = cases_of(variants);
+  LayerCase nvfp4 = kManyTokens;
+  nvfp4.name = "layer of NVFP4";
+  nvfp4.options.activations = Activations::kNvfp4;
+  add_layers("emulator:sm100", nvfp4, cases);
+  add_layers("emulator", nvfp4, cases);
+  return cases;
 }
 
 std::vector<Case> few_cases() {
-  std::vector<gpu::sm90::Variant> hopper =
-      variants_of({"gpu_sm90:tokens=16,stages=6", "gpu_sm90:tokens=16,stages=6,prologue=inside",
-                   "gpu_sm90:rows=256,stages=6,steps=2,store=vectors,schedule=balanced,"
-                   "prologue=inside",
-                   "gpu_sm90:store=staged", "gpu_sm90:roles=same", "gpu_sm90:split_k=2",
-                   "gpu_sm90:warpgroups=1,steps=2,dual=two_pass", "gpu_sm90:arrive=warp"});
-  hopper.push_back(gpu::sm90::plain_variant());
-  return cases_of(hopper,
-                  variants_of({"gpu_sm80:tokens=96,rows=256,warpgroups=2,stages=3,prologue=kernel",
-                               "gpu_sm80:split_k=2", "gpu_sm80:tokens=16,stages=6"}));
+  VariantsToRun variants{
+      .hopper =
+          variants_of({"gpu_sm90:tokens=16,stages=6", "gpu_sm90:tokens=16,stages=6,prologue=inside",
+                       "gpu_sm90:rows=256,stages=6,steps=2,store=vectors,schedule=balanced,"
+                       "prologue=inside",
+                       "gpu_sm90:store=staged", "gpu_sm90:roles=same", "gpu_sm90:split_k=2",
+                       "gpu_sm90:warpgroups=1,steps=2,dual=two_pass", "gpu_sm90:arrive=warp"}),
+      .others = variants_of({"gpu_sm80:tokens=96,rows=256,warpgroups=2,stages=3,prologue=kernel",
+                             "gpu_sm80:split_k=2", "gpu_sm80:tokens=16,stages=6"}),
+      .blackwell = variants_of({"gpu_sm100:stages=2"})};
+  variants.hopper.push_back(gpu::sm90::plain_variant());
+  return cases_of(variants);
 }
 
 }  // namespace thresher::emulated::testing

@@ -163,6 +163,9 @@ int complain(const Survey& survey, const std::map<std::string, Finding>& finding
   for (const std::string& place : never_said(options.paths[1], said)) {
     say(fmt::format("no case comes by {}", place));
   }
+  for (const std::string& word : words_without_sites(options.paths[1])) {
+    say(fmt::format("{} orders something and takes no Site, so it was not left out", word));
+  }
   return count;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <regex>
 #include <sstream>
 
@@ -22,11 +23,6 @@ std::string text_of(const std::filesystem::path& path) {
   return text.str();
 }
 
-// Kernels that no case runs yet (docs/emulator.md): Blackwell's, and the layer's for few tokens.
-bool has_no_cases(const std::string& path) {
-  return path.find("/sm100/") != std::string::npos || path.find("/few_") != std::string::npos;
-}
-
 // "src/gpu/sm90/kernels/gemm.cuh" is "sm90/gemm.cuh".
 std::string short_file(const std::string& file) {
   return std::regex_replace(file, std::regex("^.*src/gpu/([^/]+)/kernels/"), "$1/");
@@ -34,7 +30,8 @@ std::string short_file(const std::string& file) {
 
 std::set<std::string> words_with_sites(const std::filesystem::path& vocabulary) {
   std::set<std::string> words;
-  const std::regex declared(R"((\w+)\([^()]*Site site = Site::here\(\))");
+  // Parameters may have brackets themselves: "float (&values)[kCount]".
+  const std::regex declared(R"((\w+)\((?:[^()]|\([^()]*\))*Site site = Site::here\(\))");
   for (const auto& entry : std::filesystem::recursive_directory_iterator(vocabulary)) {
     if (entry.path().filename().string().starts_with("emulated")) {
       const std::string text = text_of(entry.path());
@@ -42,6 +39,30 @@ std::set<std::string> words_with_sites(const std::filesystem::path& vocabulary) 
            ++found) {
         words.insert((*found)[1]);
       }
+    }
+  }
+  return words;
+}
+
+std::string without_comments(const std::string& text) {
+  return std::regex_replace(text, std::regex("//[^\n]*"), "");
+}
+
+// Words whose PTX fences, arrives, waits or hands on.
+std::set<std::string> words_that_order(const std::filesystem::path& vocabulary) {
+  std::set<std::string> words;
+  const std::regex begin(R"(THRESHER_DEVICE [^;{()]*?(\w+)\()");
+  const std::regex orders(
+      R"(fence[.:]|\bbar(rier)?[.](sync|arrive|warp|cluster|cta)|[.]wait|commit|griddepcontrol)"
+      R"(|mbarrier[.](arrive|try_wait|test_wait)|relinquish|\batom[.]|\bred[.]|acquire|release)");
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(vocabulary)) {
+    if (entry.path().extension() != ".cuh") continue;
+    const std::string text = without_comments(text_of(entry.path()));
+    for (std::sregex_iterator word(text.begin(), text.end(), begin), end; word != end;) {
+      const std::string name = (*word)[1];
+      const auto first = (*word)[0].second;
+      const auto last = ++word == end ? text.end() : (*word)[0].first;
+      if (std::regex_search(first, last, orders)) words.insert(name);
     }
   }
   return words;
@@ -79,7 +100,6 @@ std::vector<std::string> never_said(const std::string& source_folder,
   for (const auto& entry : std::filesystem::recursive_directory_iterator(gpu)) {
     const std::string path = entry.path().string();
     if (!path.ends_with(".cuh") || path.find("/kernels/") == std::string::npos) continue;
-    if (has_no_cases(path)) continue;
     std::istringstream lines(text_of(entry.path()));
     std::string line;
     for (int number = 1; std::getline(lines, line); ++number) {
@@ -94,6 +114,18 @@ std::vector<std::string> never_said(const std::string& source_folder,
     }
   }
   return missing;
+}
+
+std::vector<std::string> words_without_sites(const std::string& source_folder) {
+  const std::filesystem::path vocabulary =
+      std::filesystem::path(source_folder) / "src" / "gpu" / "hw";
+  const std::set<std::string> with_sites = words_with_sites(vocabulary);
+  const std::set<std::string> ordering = words_that_order(vocabulary);
+  if (ordering.empty()) throw Error("no word in " + vocabulary.string() + " orders anything");
+  std::vector<std::string> without;
+  std::set_difference(ordering.begin(), ordering.end(), with_sites.begin(), with_sites.end(),
+                      std::back_inserter(without));
+  return without;
 }
 
 std::map<std::string, std::string> reasons_in(const std::string& document) {

@@ -21,6 +21,9 @@ std::map<SiteName, std::string> names_of(const std::set<SiteName>& sites);
 std::vector<std::string> never_said(const std::string& source_folder,
                                     const std::set<SiteName>& said);
 
+// Words that cannot be left out, because they take no Site, though their PTX orders something.
+std::vector<std::string> words_without_sites(const std::string& source_folder);
+
 // The first two columns of a table that begins behind the line "<!-- mutations -->": the reasons by
 // name.
 std::map<std::string, std::string> reasons_in(const std::string& document);
