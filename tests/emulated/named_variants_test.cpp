@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every named variant of the GPU backend has its kernels in the emulator, and computes a small
-// ragged problem as the oracle does: gemm bit for bit, dual within the bound.
+// Every named variant of the GPU backend has its kernels in the emulator, for every type that a
+// device runs it with, and computes a small ragged problem as the oracle does: gemm bit for bit,
+// dual within the bound. Blackwell's compute in blackwell_variants_test.cpp.
 #include <gtest/gtest.h>
 
 #include <cctype>
@@ -43,24 +44,43 @@ std::vector<std::pair<Activations, Output>> every_type() {
   return types;
 }
 
-class NamedVariant : public ::testing::TestWithParam<gpu::sm90::Variant> {};
-
-TEST_P(NamedVariant, HasItsKernels) {
-  for (const SmLimits& limits : {kFewSms, SmLimits{}}) {
-    int supported_count = 0;
-    for (const Op op : {Op::kGemm, Op::kDual}) {
-      for (const auto& [activations, output] : every_type()) {
-        const Problem problem = ragged(op, activations, output);
-        const Support on_device = gpu::supports(GetParam(), problem, limits);
-        const Support here =
-            emulated_backend().supports(problem, name(GetParam()), {.limits = limits});
-        EXPECT_EQ(here.why_not, on_device.why_not) << to_string(op);
-        supported_count += here.ok ? 1 : 0;
-      }
+// Whatever a device runs by a variant that has a name, of every type, the emulator runs too.
+// How many problems it runs.
+int check_kernels(const Backend& backend, const std::string& variant, const SmLimits& limits) {
+  const gpu::sm90::Variant read = gpu::sm90::variant_from_name(variant);
+  int supported_count = 0;
+  for (const Op op : {Op::kGemm, Op::kDual}) {
+    for (const auto& [activations, output] : every_type()) {
+      const Problem problem = ragged(op, activations, output);
+      const Support on_device = gpu::supports(read, problem, limits);
+      EXPECT_EQ(backend.supports(problem, variant, {.limits = limits}).why_not, on_device.why_not)
+          << variant << " on sm_" << limits.compute_capability << ": " << to_string(op) << " "
+          << to_string(activations) << " -> " << to_string(output);
+      supported_count += on_device.ok ? 1 : 0;
     }
-    EXPECT_GT(supported_count, 0);
+  }
+  return supported_count;
+}
+
+TEST(EveryType, HasItsKernels) {
+  const Backend& backend = emulated_backend();
+  SmLimits small{.compute_capability = 80, .sm_count = 3, .shared_bytes_per_block = 99 << 10};
+  small.shared_bytes_per_sm = 100 << 10;
+  for (const SmLimits& limits : {kFewSms, SmLimits{}, small, SmLimits{.compute_capability = 100}}) {
+    std::vector<std::string> variants = backend.named_variants();
+    for (const gpu::sm90::Mma mma :
+         {gpu::sm90::Mma::kWarpgroup, gpu::sm90::Mma::kWarp, gpu::sm90::Mma::kBlockScaled}) {
+      variants.push_back(gpu::variants_row(mma).baseline());
+    }
+    int supported_count = 0;
+    for (const std::string& variant : variants) {
+      supported_count += check_kernels(backend, variant, limits);
+    }
+    EXPECT_GT(supported_count, 0) << "on sm_" << limits.compute_capability;
   }
 }
+
+class NamedVariant : public ::testing::TestWithParam<gpu::sm90::Variant> {};
 
 TEST_P(NamedVariant, AgreesWithTheOracle) {
   for (const Op op : {Op::kGemm, Op::kDual}) {
