@@ -96,10 +96,11 @@ Figures simulate(const SimulateOptions& options) {
   }
   for (const referee::NamedWorld& named : referee::kNoisyWorlds) {
     progress.begin_step(named.name);
-    for (referee::NamedTruth& truth : referee::noisy_truths()) {
+    for (const referee::NamedTruth& truth : referee::noisy_truths(named.world)) {
       const referee::VerdictRates rates = referee::rate_verdicts(
-          referee::noisy_plan(named.world, truth.speedups), options.trial_count, options.seed);
-      figures.noisy.push_back({named.name, std::move(truth), rates});
+          referee::noisy_plan(named.world, truth.speedups, truth.challenger_heat_sd),
+          options.trial_count, options.seed);
+      figures.noisy.push_back({named.name, truth, rates});
     }
   }
   return figures;
@@ -171,6 +172,7 @@ void print_noisy(const std::vector<NoisyRow>& rows) {
                {"challenger"},
                {"accepted", Align::kRight},
                {"rejected", Align::kRight},
+               {"for spread", Align::kRight},
                {"unclear", Align::kRight},
                {"of it void", Align::kRight},
                {"mean heats", Align::kRight}});
@@ -178,7 +180,8 @@ void print_noisy(const std::vector<NoisyRow>& rows) {
   for (const NoisyRow& row : rows) {
     table.add_row({std::string(row.world == world ? "" : row.world), std::string(row.truth.name),
                    percent(row.rates.accepted), percent(row.rates.rejected),
-                   percent(row.rates.unclear), percent(row.rates.controls_failed),
+                   percent(row.rates.rejected_for_spread), percent(row.rates.unclear),
+                   percent(row.rates.controls_failed),
                    fmt::format("{:.1f}", row.rates.heats_mean)});
     world = row.world;
   }
@@ -188,6 +191,7 @@ void print_noisy(const std::vector<NoisyRow>& rows) {
 Json to_json(const referee::VerdictRates& rates) {
   return {{"accepted", rates.accepted},
           {"rejected", rates.rejected},
+          {"rejected_for_spread", rates.rejected_for_spread},
           {"unclear", rates.unclear},
           {"controls_failed", rates.controls_failed},
           {"heats_mean", rates.heats_mean}};
@@ -239,6 +243,7 @@ Json noisy_to_json(const std::vector<NoisyRow>& rows) {
     list.push_back({{"world", row.world},
                     {"challenger", row.truth.name},
                     {"speedups", row.truth.speedups},
+                    {"challenger_heat_sd", row.truth.challenger_heat_sd},
                     {"verdicts", to_json(row.rates)}});
   }
   return list;

@@ -18,12 +18,12 @@ constexpr double kOutlierLogSd = 0.8;  // one interruption in ten is 2.8 times t
 
 }  // namespace
 
-double SimulatedMachine::call_ns(double log_ns) {
+double SimulatedMachine::call_ns(double log_ns, double guest_share) {
   drift_ += world_.drift_sd * normal();
   double loss = drift_ + world_.noise_sd * normal();
   if (world_.guest.time_share > 0) {
     let_guest_come_or_go();
-    if (guest_is_here_) loss += guest_loss_ + world_.guest.noise_sd * normal();
+    if (guest_is_here_) loss += guest_share * guest_loss_ + world_.guest.noise_sd * normal();
   }
   if (second_slot_) loss += world_.second_slot_effect;
   second_slot_ = !second_slot_;
@@ -77,7 +77,9 @@ Block play_block(SimulatedMachine& machine, int problem_index, double a_log_ns, 
 
 SimulatedMatch::SimulatedMatch(const SimulatedWorld& world, const SimulatedTruth& truth,
                                std::uint64_t seed)
-    : truth_(truth), machine_(world, seed) {
+    : truth_(truth), guest_(world.guest), machine_(world, seed) {
+  const double champion = machine_.draw_share(guest_.unequal_by_code);
+  guest_shares_by_code_ = {champion, machine_.draw_share(guest_.unequal_by_code), champion};
   samples_.slowed_truth = truth.slowed_speedup;
   for (std::size_t i = 0; i < truth.speedups.size(); ++i) {
     samples_.problems.push_back(fmt::format("problem_{}", i));
@@ -94,13 +96,21 @@ void SimulatedMatch::play_heat() {
   std::vector<Arms> arms;
   for (const double speedup : truth_.speedups) {
     arms.push_back({process(1), process(speedup), process(1)});
+    arms.back()[1] += machine_.draw_normal(truth_.challenger_heat_sd);
   }
+  const Arms guest_shares = draw_guest_shares();
   HeatSamples heat;
   for (int i = 0; i < truth_.blocks_per_problem; ++i) {
-    play_sweep(arms, copy_is_slowed(static_cast<std::size_t>(i)), heat);
+    play_sweep(arms, guest_shares, copy_is_slowed(static_cast<std::size_t>(i)), heat);
   }
   if (truth_.marks_disturbed) mark_disturbed(heat);
   samples_.heats.push_back(std::move(heat));
+}
+
+SimulatedMatch::Arms SimulatedMatch::draw_guest_shares() {
+  Arms shares = guest_shares_by_code_;
+  for (double& share : shares) share *= machine_.draw_share(guest_.unequal_by_process);
+  return shares;
 }
 
 // The controls take turns, and which of them begins does too.
@@ -118,8 +128,8 @@ SimulatedMatch::Order SimulatedMatch::draw_order(std::size_t problem) {
   return order;
 }
 
-void SimulatedMatch::play_sweep(const std::vector<Arms>& arms, bool copy_is_slowed,
-                                HeatSamples& heat) {
+void SimulatedMatch::play_sweep(const std::vector<Arms>& arms, const Arms& guest_shares,
+                                bool copy_is_slowed, HeatSamples& heat) {
   const double delay = copy_is_slowed ? -std::log(truth_.slowed_speedup) : 0;
   std::vector<Order> orders(arms.size());
   std::vector<Block> match(arms.size());
@@ -133,7 +143,7 @@ void SimulatedMatch::play_sweep(const std::vector<Arms>& arms, bool copy_is_slow
     for (std::size_t i = 0; i < arms.size(); ++i) {
       std::array<double, 3> ns = {};
       for (const std::size_t arm : orders[i]) {
-        ns[arm] = machine_.call_ns(arms[i][arm] + (arm == 2 ? delay : 0));
+        ns[arm] = machine_.call_ns(arms[i][arm] + (arm == 2 ? delay : 0), guest_shares[arm]);
       }
       std::reverse(orders[i].begin(), orders[i].end());
       match[i].a_ns[half] = control[i].a_ns[half] = ns[0];

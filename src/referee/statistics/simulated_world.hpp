@@ -22,6 +22,11 @@ struct Guest {
   double loss_min = 0;     // what all calls lose while it stays, drawn when it comes
   double loss_max = 0;
   double noise_sd = 0;  // what each of them loses or gains besides
+  // No two kernels suffer from it alike: each loses between 1 - unequal and 1 + unequal times as
+  // much. By code, once in a match, and the champion's copy as the champion; by process, anew in
+  // every heat.
+  double unequal_by_code = 0;
+  double unequal_by_process = 0;
 };
 
 struct SimulatedWorld {
@@ -42,6 +47,10 @@ class SimulatedMachine {
 
   // The luck of one process with one problem.
   double draw_process_offset() { return world_.process_offset_sd * normal(); }
+  double draw_normal(double sd) { return sd > 0 ? sd * normal() : 0; }
+
+  // How hard a guest hits one kernel or process, of those it hits as unequally as this.
+  double draw_share(double unequal) { return unequal > 0 ? 1 + unequal * (2 * uniform() - 1) : 1; }
 
   bool toss() { return random_.below(2) == 0; }
   template <typename Items>
@@ -55,8 +64,9 @@ class SimulatedMachine {
   // How long the referee's own reference work takes now, arms stopped.
   double reference_ns();
 
-  // What the stopwatch reads for a call that would take exp(log_ns) on a perfect machine.
-  double call_ns(double log_ns);
+  // What the stopwatch reads for a call that would take exp(log_ns) on a perfect machine, by a
+  // process that loses this share of what a guest takes.
+  double call_ns(double log_ns, double guest_share = 1);
 
  private:
   double uniform();  // both ends excluded
@@ -76,6 +86,7 @@ Block play_block(SimulatedMachine& machine, int problem_index, double a_log_ns, 
 
 struct SimulatedTruth {
   std::vector<double> speedups = {1};  // of the challenger, one per problem
+  double challenger_heat_sd = 0;       // an unsteady one: luck of its processes alone
   double slowed_speedup = 0.9;         // of the control with the injected delay
   int blocks_per_problem = 4;
   bool marks_disturbed = true;
@@ -91,16 +102,20 @@ class SimulatedMatch {
   const MatchSamples& samples() const { return samples_; }
 
  private:
-  // The luck of all processes of a heat with one problem: champion, challenger, copy.
+  // Champion, challenger, copy; of a heat with one problem, the luck of their processes.
   using Arms = std::array<double, 3>;
+  Arms draw_guest_shares();
   using Order = std::array<std::size_t, 3>;  // of the arms
   Order draw_order(std::size_t problem);
   bool copy_is_slowed(std::size_t sweep) const;
   // One block of every problem, in two rows, as timing/heats.hpp plays them.
-  void play_sweep(const std::vector<Arms>& arms, bool copy_is_slowed, HeatSamples& heat);
+  void play_sweep(const std::vector<Arms>& arms, const Arms& guest_shares, bool copy_is_slowed,
+                  HeatSamples& heat);
   void mark_disturbed(HeatSamples& heat);
 
   const SimulatedTruth truth_;
+  const Guest guest_;
+  Arms guest_shares_by_code_ = {1, 1, 1};
   std::vector<RowWeather> rows_;  // of the heat being played
   std::vector<Order> middles_;    // by problem: who is in the middle in three sweeps
   SimulatedMachine machine_;

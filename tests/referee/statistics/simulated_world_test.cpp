@@ -86,6 +86,36 @@ TEST(SimulatedMachine, HasAGuestWhoComesAndGoes) {
   EXPECT_NEAR(here / static_cast<double>(visits), 20, 2);
 }
 
+// A guest who is always there takes 50 % from the champion, give or take a fifth of it.
+TEST(SimulatedMatch, HitsArmsUnequally) {
+  SimulatedWorld world = kPerfect;
+  world.guest = {.time_share = 1, .stay_calls = 1e9, .loss_min = 0.5, .loss_max = 0.5};
+  const auto lost = [](double ns) { return std::log(ns / 100e3); };
+  const auto expect_unequal = [&](bool by_code) {
+    const MatchSamples samples = play(world, {.blocks_per_problem = 2}, 30);
+    const double first = lost(samples.heats[0].match[0].b_ns[0]);
+    EXPECT_NE(lost(samples.heats[0].match[0].a_ns[0]), first);
+    for (const HeatSamples& heat : samples.heats) {
+      EXPECT_NEAR(lost(heat.match[0].b_ns[0]), 0.5, 0.1);
+      EXPECT_EQ(heat.match[0].b_ns[0], heat.match[1].b_ns[1]) << "within a heat";
+      EXPECT_EQ(lost(heat.match[0].b_ns[0]) == first, by_code || &heat == &samples.heats[0]);
+      EXPECT_EQ(block_log_ratio(heat.same[0]) == 0, by_code) << "the copy is the same code";
+    }
+  };
+  world.guest.unequal_by_code = 0.2;
+  expect_unequal(true);
+  world.guest.unequal_by_code = 0;
+  world.guest.unequal_by_process = 0.2;
+  expect_unequal(false);
+}
+
+TEST(SimulatedMatch, MayHaveAnUnsteadyChallenger) {
+  const MatchSamples samples = play(kPerfect, {.challenger_heat_sd = 0.3}, 400);
+  const HeatValues values = heat_values(samples);
+  EXPECT_NEAR(mean_of_heats(values.problems[0].challenger_log_ns).sd, 0.3, 0.04);
+  EXPECT_NEAR(mean_of_heats(values.problems[0].champion_log_ns).sd, 0, 1e-9);
+}
+
 // A guest who takes half of the machine is seen by the reference, and its blocks are marked.
 TEST(SimulatedMatch, MarksBlocksThatAGuestDisturbed) {
   SimulatedWorld world = kPerfect;

@@ -143,11 +143,31 @@ TEST(NoisyWorlds, KeepTheErrorsAndHavePower) {
     const auto rate = [&](const std::vector<double>& speedups) {
       return rate_verdicts(noisy_plan(named.world, speedups), kTrials, kSeed);
     };
-    expect_at_most(rate({1, 1, 1}).accepted, kAllowed, kTrials, named.name);
-    EXPECT_EQ(rate({1.08, 1.08, 0.96}).accepted, 0) << named.name;
+    // Where the weather prefers one kernel, that kernel is the faster one there.
+    if (named.world.guest.unequal_by_code == 0) {
+      expect_at_most(rate({1, 1, 1}).accepted, kAllowed, kTrials, named.name);
+      EXPECT_EQ(rate({1.08, 1.08, 0.96}).accepted, 0) << named.name;
+    }
     EXPECT_GE(rate({1.1, 1.1, 1.1}).accepted, 0.8) << named.name;
     EXPECT_GE(rate({1.3, 1.3, 1.3}).accepted, 0.95) << named.name;
-    EXPECT_EQ(rate({0.8, 0.8, 0.8}).rejected, 1) << named.name;
+    EXPECT_GE(rate({0.8, 0.8, 0.8}).rejected, 0.95) << named.name;
+  }
+}
+
+// Bursts that hit the challenger harder than the champion are no unsteadiness of its own; heats
+// that differ by 40 % are, whatever the machine does.
+TEST(NoisyWorlds, ConvictOfSpreadWhoIsUnsteadyAndNobodyOfTheWeather) {
+  constexpr int kTrials = 200;
+  for (const NamedWorld& named : kNoisyWorlds) {
+    for (const double speedup : {1.0, 1.1}) {
+      const std::vector<double> speedups(3, speedup);
+      const VerdictRates steady = rate_verdicts(noisy_plan(named.world, speedups), kTrials, kSeed);
+      expect_at_most(steady.rejected_for_spread, 0.005, kTrials, named.name);
+    }
+    const VerdictRates unsteady =
+        rate_verdicts(noisy_plan(named.world, {1.3, 1.3, 1.3}, 0.4), kTrials, kSeed);
+    expect_at_most(unsteady.accepted, kAllowed, kTrials, named.name);
+    EXPECT_GT(unsteady.rejected_for_spread, 0.05) << named.name;
   }
 }
 
