@@ -215,6 +215,41 @@ TEST(Decide, RejectsAChallengerThatSurelySpreadsMoreThanTheChampion) {
       "spread by 14.3 %, surely more than 1.5 times the champion's 3.6 % in the same match");
 }
 
+// What a two-core cloud machine did to a match of three problems, in each of eight heats the same
+// to all calls, and heats of the two arms that differ by little from that: the shape of the match
+// for which the term compares arms. Identical code was once rejected there "for 20.2 % spread", and
+// a gain of 1.3x held open.
+MatchSamples cloudy(double speedup) {
+  const double weather[] = {0.02, 0.31, 0.08, 0.52, 0.00, 0.25, 0.44, 0.11};
+  const double own[3][8] = {{0.01, -0.02, 0.00, 0.02, -0.01, 0.01, -0.02, 0.01},
+                            {-0.02, 0.02, -0.01, 0.03, 0.00, 0.01, 0.02, -0.01},
+                            {0.02, 0.00, -0.02, -0.01, 0.01, 0.02, -0.01, -0.01}};
+  MatchSamples samples = scattered({0, 0, 0}, 0, 8);
+  for (std::size_t k = 0; k < samples.heats.size(); ++k) {
+    samples.heats[k].match.clear();
+    for (int j = 0; j < 3; ++j) {
+      const double champion_ns = 1e6 * (j + 1) * std::exp(weather[k]);
+      const double challenger_ns = champion_ns * std::exp(own[j][k]) / speedup;
+      samples.heats[k].match.push_back(
+          {j, true, {champion_ns, champion_ns}, {challenger_ns, challenger_ns}});
+    }
+  }
+  return samples;
+}
+
+TEST(Decide, AcceptsAGainAndConvictsNoIdenticalCodeUnderCommonWeather) {
+  constexpr AnalysisOptions kEight{.heats_min = 8, .heats_max = 8};
+  const Verdict gain = decide(cloudy(1.32), {}, kEight);
+  EXPECT_EQ(gain.kind, VerdictKind::kAccepted) << gain.reason;
+  for (const ProblemEstimate& problem : gain.estimate->problems) {
+    EXPECT_GT(problem.challenger_spread, 0.15) << "a limit on a spread by itself would convict";
+    EXPECT_GT(problem.champion_spread, 0.15);
+  }
+  const Verdict same = decide(cloudy(1), {}, kEight);
+  EXPECT_EQ(same.reason.find("spread"), std::string::npos) << same.reason;
+  EXPECT_NE(same.kind, VerdictKind::kAccepted) << same.reason;
+}
+
 // Heats in microseconds of the shape they had with both cores compiling: what hits both hits the
 // challenger harder. To go by the order of heats alone was to convict it.
 TEST(Decide, DoesNotBlameTheArmThatTheWeatherHitsHarder) {
