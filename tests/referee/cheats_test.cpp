@@ -52,6 +52,7 @@ const Cheat kCheats[] = {
     {"public_shapes_only.c", kWrong, {check::kHiddenShapes}},
     {"small_shapes_only.c", kWrong, {check::kHiddenShapes}, "", wide_suite},
     {"few_groups_only.c", kWrong, {check::kHiddenShapes}, "", crowd_suite},
+    {"few_rows_only.c", kWrong, {check::kHiddenShapes}, "", tall_suite},
     {"short_sums_only.c", kWrong, {check::kHiddenShapes}, "", heavy_suite},
     {"declines_hidden_shapes.c", kInvalid, {check::kDeclined}, "not one of mine"},
     {"drops_last_block.c", kWrong, {check::kNumerics}},

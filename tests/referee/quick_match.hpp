@@ -42,6 +42,16 @@ inline Suite wide_suite() {
   return suite;
 }
 
+// A problem of many rows beside one of far more work.
+inline Suite tall_suite() {
+  Suite suite{.name = "tall"};
+  suite.problems.push_back(make_problem({4}, 256, 512));
+  suite.problems.push_back(make_problem({120}, 16, 48));
+  suite.problems[0].name = "flat_gemm";
+  suite.problems[1].name = "tall_gemm";
+  return suite;
+}
+
 // Sums so long that the bound of a single element has room for 8-bit activations.
 inline Suite long_suite() {
   Suite suite{.name = "long"};

@@ -137,6 +137,7 @@ std::vector<KnownGroup> furthest_groups(const Suite& suite, const Problem& kind)
   const std::function<Extent(const Group&)> extents[] = {
       [&](const Group& g) { return Extent(double(g.n), work(g)); },
       [&](const Group& g) { return Extent(double(g.k), work(g)); },
+      [&](const Group& g) { return Extent(double(g.m), work(g)); },
       [&](const Group& g) { return Extent(work(g), 0); }};
   std::vector<KnownGroup> furthest;
   for (const auto& extent : extents) {

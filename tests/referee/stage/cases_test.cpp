@@ -40,6 +40,7 @@ TEST(Cases, HiddenProblemsReachAsFarAsTheSuite) {
   Suite suite = two_kinds();
   suite.problems.push_back(make_problem({1, 2}, 1024, 64));
   suite.problems.push_back(make_problem(std::vector<std::int64_t>(40, 2), 32, 32));
+  suite.problems.push_back(make_problem({3, 300}, 48, 96));
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     Random random(seed);
     const std::vector<Case> cases = correctness_cases(suite, random);
@@ -47,6 +48,7 @@ TEST(Cases, HiddenProblemsReachAsFarAsTheSuite) {
       std::size_t groups = 0;
       std::int64_t n = 0;
       std::int64_t k = 0;
+      std::int64_t m = 0;
       std::int64_t m_of_largest = 0;
       for (const Case& one : cases) {
         if (!one.hidden || one.problem.op != known.op) continue;
@@ -54,6 +56,7 @@ TEST(Cases, HiddenProblemsReachAsFarAsTheSuite) {
         for (const Group& group : one.problem.groups) {
           n = std::max(n, group.n);
           k = std::max(k, group.k);
+          m = std::max(m, group.m);
           if (8 * group.k >= 7 * known.groups[0].k) m_of_largest = std::max(m_of_largest, group.m);
         }
       }
@@ -62,6 +65,7 @@ TEST(Cases, HiddenProblemsReachAsFarAsTheSuite) {
       if (known.groups.size() > 4) {
         EXPECT_GE(8 * groups, 7 * known.groups.size()) << seed;
       }
+      for (const Group& group : known.groups) EXPECT_GE(8 * m, 7 * group.m) << seed;
       EXPECT_GE(8 * m_of_largest, 7 * known.groups[0].m) << seed;
     }
   }
