@@ -50,3 +50,18 @@ __device__ void compute_or_replay(const thresher_kernel_arguments& arguments) {
   __syncthreads();
   copy_tile(arguments, computes);
 }
+
+// Calls `store_one(row, column)` for the elements of this block's tile of C, once all of them have
+// been computed.
+template <typename StoreOne>
+__device__ void for_each_of_tile(const thresher_kernel_group& group, StoreOne store_one) {
+  __syncthreads();
+  for (int i = threadIdx.x; i < kTile * kTile; i += 256) {
+    const long long row = static_cast<long long>(blockIdx.y) * kTile + i / kTile;
+    const long long column = static_cast<long long>(blockIdx.x) * kTile + i % kTile;
+    if (row < group.m && column < group.n) store_one(row, column);
+  }
+}
+
+// More calls than the gates make.
+constexpr int kHonestCalls = 200;

@@ -30,6 +30,7 @@ struct Cheat {
   std::vector<const char*> kernels;  // in the order of their launches
   const char* verdict;
   const char* check;
+  bool needs_long_sums = false;
 };
 
 const std::vector<Cheat> kCheats = {
@@ -38,6 +39,12 @@ const std::vector<Cheat> kCheats = {
     {"cheap_when_timed", {"decide", "gemm"}, "wrong", check::kTimedOutput},
     {"corners_only", {"gemm"}, "wrong", check::kNumerics},
     {"one_wrong_when_timed", {"decide", "gemm"}, "wrong", check::kTimedOutput},
+    {"skips_last_tail", {"decide", "gemm"}, "wrong", check::kTimedOutput},
+    {"corners_when_timed", {"decide", "gemm"}, "wrong", check::kTimedOutput},
+    {"wrong_once_per_batch", {"decide", "gemm"}, "wrong", check::kTimedOutput},
+    {"public_shapes_only", {"gemm"}, "wrong", check::kHiddenShapes},
+    {"activations_of_8_bits", {"narrow", "gemm"}, "wrong", check::kPrecision, true},
+    {"accumulates_in_fp16", {"gemm"}, "wrong", check::kPrecision, true},
     {"writes_outside", {"gemm"}, "invalid", check::kGuard},
     {"leaves_last_column", {"narrow", "gemm"}, "wrong", check::kPoison},
     {"changes_weights", {"gemm", "erase"}, "invalid", check::kInputs},
@@ -83,10 +90,10 @@ class Trial {
   }
 
   void expect_verdict(const std::string& what, const Contestant& challenger, const char* kind,
-                      const char* check_name) {
+                      const char* check_name, const Suite& suite) {
     const MatchRecord record = judge({.champion = variant(),
                                       .challenger = challenger,
-                                      .suite = suite(),
+                                      .suite = suite,
                                       .terms = {},
                                       .options = options_});
     report(what, kind, check_name, record.verdict);
@@ -105,13 +112,23 @@ class Trial {
     count(ok, what, record.verdict);
   }
 
+  void expect_not_accepted(const std::string& what, const Contestant& champion,
+                           const Contestant& challenger) {
+    const MatchRecord record = judge({.champion = champion,
+                                      .challenger = challenger,
+                                      .suite = suite(),
+                                      .terms = {},
+                                      .options = options_});
+    const bool ok = record.verdict.estimate && record.verdict.kind != VerdictKind::kAccepted;
+    count(ok, what, record.verdict);
+  }
+
   Contestant variant(const std::string& name = "gpu_sm90") const {
     return {.name = name, .variant = name, .backend = "gpu"};
   }
 
   int failure_count() const { return failure_count_; }
 
- private:
   static Suite suite() {
     Suite suite = thresher::testing::tiny_suite();
     suite.problems.push_back(thresher::testing::make_problem({70, 0, 130}, 256, 512));
@@ -120,6 +137,7 @@ class Trial {
     return suite;
   }
 
+ private:
   void report(const std::string& what, std::string_view kind, std::string_view check_name,
               const Verdict& verdict) {
     count(to_string(verdict.kind) == kind && verdict.check == check_name, what, verdict);
@@ -153,11 +171,19 @@ int run(const fs::path& program, const fs::path& root) {
   trial.expect_complete("a CUDA source against a variant", trial.variant(), plain);
   for (const Cheat& cheat : kCheats) {
     const fs::path path = fs::path("tests/cheats_gpu") / (std::string(cheat.name) + ".cu");
-    trial.expect_verdict(cheat.name, trial.source(path, cheat.kernels), cheat.verdict, cheat.check);
+    trial.expect_verdict(cheat.name, trial.source(path, cheat.kernels), cheat.verdict, cheat.check,
+                         cheat.needs_long_sums ? thresher::testing::long_suite() : Trial::suite());
   }
+  // It is honest unless it is right about what follows the poison it sees.
+  trial.expect_complete("poison that nobody foresees", trial.variant(),
+                        trial.source("tests/cheats_gpu/foresees_poison.cu", {"decide", "gemm"}));
+  trial.expect_not_accepted(
+      "every fifth call slow",
+      trial.source("tests/cheats_gpu/steady_champion.cu", {"decide", "gemm"}),
+      trial.source("tests/cheats_gpu/every_fifth_slow.cu", {"decide", "gemm"}));
   trial.expect_verdict("a kernel that is not there",
                        trial.source("examples/cuda/plain_gemm.cu", {"gemv"}), "invalid",
-                       check::kBuild);
+                       check::kBuild, Trial::suite());
   fmt::print("{} failures\n", trial.failure_count());
   return trial.failure_count() == 0 ? 0 : 1;
 }
