@@ -2,11 +2,15 @@
 #include "referee/match.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <fstream>
 
 #include "quick_match.hpp"
 #include "referee/fault.hpp"
+#include "referee/sandbox/scratch.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher {
@@ -35,6 +39,44 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(HonestVariant, PassesEveryGate) {
   const Verdict verdict = check_contestant(variant(""), all_kinds_suite(), quick_options());
   EXPECT_EQ(to_string(verdict.kind), "accepted") << verdict.check << ": " << verdict.reason;
+}
+
+// Somebody else fills the disk that contestants' scratch folders are on, once this one is built.
+TEST(Judge, BlamesNobodyForADiskThatFillsDuringACall) {
+  const referee::ScratchFolder place(referee::FolderOwner::kReferee);
+  const std::filesystem::path small = place.path() / "small";
+  std::filesystem::create_directory(small);
+  if (mount("none", small.c_str(), "tmpfs", 0, "size=16m") != 0) {
+    GTEST_SKIP() << "only root has a disk to fill";
+  }
+  const std::filesystem::path before = std::filesystem::temp_directory_path();
+  setenv("TMPDIR", small.c_str(), 1);
+  Match match{.champion = variant(""),
+              .challenger = contestant_of_file("tests/cheats/needs_its_scratch.c"),
+              .suite = tiny_suite(),
+              .options = quick_options()};
+  match.options.confinement.without = {referee::layer::kPrivateFiles};
+  const auto said_of = [&](const Match& played) -> std::string {
+    try {
+      const MatchRecord record = judge(played);
+      return record.verdict.check + ": " + record.verdict.reason;
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  EXPECT_EQ(said_of(match).find("run returned 79"), std::string::npos) << "there is room";
+  match.options.progress = [&](const std::string& text) {
+    if (!text.ends_with(": built")) return;
+    const std::vector<char> filling(1 << 20);
+    std::ofstream file(small / "filling", std::ios::binary);
+    for (int mib = 0; mib < 32; ++mib) file.write(filling.data(), 1 << 20).flush();
+  };
+  const std::string said = said_of(match);
+  setenv("TMPDIR", before.c_str(), 1);
+  umount2(small.c_str(), MNT_DETACH);
+  EXPECT_NE(said.find("KiB left, too little to referee with; make room, or set TMPDIR"),
+            std::string::npos)
+      << said;
 }
 
 // How the timing comes out is the machine's business; that it is complete is ours.
