@@ -3,9 +3,11 @@
 // files. Each with everything the kernel gives, and again without the layer that met it first: what
 // is left then must do.
 #include <fcntl.h>
+#include <grp.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -161,6 +163,73 @@ TEST_P(ConfinedCheats, GainNothing) {
 
 INSTANTIATE_TEST_SUITE_P(Catalogue, ConfinedCheats, ::testing::ValuesIn(kConfinedCheats),
                          [](const auto& one) { return std::string(one.param.label); });
+
+// Runs a case of this program once more, as a user who is nobody special.
+struct OthersRun {
+  int exit_code = -1;
+  std::string output;
+};
+
+OthersRun run_as_nobody_special(const std::string& test) {
+  const std::string filter = "--gtest_filter=" + test;
+  int out[2];
+  if (pipe2(out, O_CLOEXEC) != 0) return {};
+  const pid_t pid = fork();
+  if (pid == 0) {
+    const gid_t group = referee::kUnprivilegedId;
+    dup2(out[1], STDOUT_FILENO);
+    dup2(out[1], STDERR_FILENO);
+    if (setgroups(0, nullptr) != 0 || setgid(group) != 0 || setuid(referee::kUnprivilegedId) != 0) {
+      _exit(125);
+    }
+    execl("/proc/self/exe", "referee_tests", filter.c_str(), nullptr);
+    _exit(126);
+  }
+  close(out[1]);
+  OthersRun run;
+  char bytes[4096];
+  for (ssize_t size; (size = read(out[0], bytes, sizeof bytes)) > 0;) {
+    run.output.append(bytes, static_cast<std::size_t>(size));
+  }
+  close(out[0]);
+  int status = 0;
+  if (pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status)) {
+    run.exit_code = WEXITSTATUS(status);
+  }
+  return run;
+}
+
+// Whether that user finds what the case needs: this program, the house's files, the binary.
+bool everybody_may_read(const fs::path& file) {
+  for (fs::path at = fs::canonical(file); at != at.root_path(); at = at.parent_path()) {
+    struct stat status {};
+    const mode_t needed = at == fs::canonical(file) ? S_IROTH : S_IXOTH;
+    if (stat(at.c_str(), &status) != 0 || (status.st_mode & needed) == 0) return false;
+  }
+  return true;
+}
+
+// Operators are seldom root. Contestants then run as the operator himself: the files they reach for
+// are theirs by every right that the kernel knows, and root's layers are not to be had.
+class ConfinedCheatsOfAnyOperator : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(ConfinedCheatsOfAnyOperator, GainNothing) {
+  if (geteuid() != 0) GTEST_SKIP() << "the operator is not root anyway";
+  for (const char* file : {"/proc/self/exe", THRESHER_BINARY_DIR "/thresher",
+                           THRESHER_SOURCE_DIR "/tests/cheats/looks_around.c"}) {
+    if (!everybody_may_read(file)) GTEST_SKIP() << "only root may read " << file;
+  }
+  const OthersRun run =
+      run_as_nobody_special(std::string("Catalogue/ConfinedCheats.GainNothing/") + GetParam());
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  if (run.output.find("[  SKIPPED ]") != std::string::npos) GTEST_SKIP() << run.output;
+  EXPECT_NE(run.output.find("[  PASSED  ] 1 test"), std::string::npos) << run.output;
+}
+
+INSTANTIATE_TEST_SUITE_P(Catalogue, ConfinedCheatsOfAnyOperator,
+                         ::testing::Values("attributes", "attributes_shared_files", "looks_around",
+                                           "traps", "traps_shared_files"),
+                         [](const auto& one) { return std::string(one.param); });
 
 TEST(ConfinedMemory, IsOneForAllProcesses) {
 #if defined(THRESHER_SANITIZES_ADDRESS) || defined(THRESHER_SANITIZES_THREAD)
