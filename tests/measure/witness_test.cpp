@@ -7,6 +7,7 @@
 
 #include <cstring>
 
+#include "cpu/features.hpp"
 #include "gemm/fp32_model.hpp"
 #include "gemm/random.hpp"
 #include "support/on_devices.hpp"
@@ -56,6 +57,31 @@ TEST_P(WitnessOn, BelievesHonestOutputsOfEveryKind) {
   }
 }
 ON_DEVICES(WitnessOn);
+
+// Sums of AMX come in an order that no other body has, and that the witness did not use: it has
+// the choice for few rows. FP32 outputs, so that no rounding hides how a sum was made.
+TEST(Witness, BelievesAmx) {
+  if (!cpu::can_run(cpu::Isa::kAmx)) GTEST_SKIP() << "this CPU has no AMX";
+  const Engine engine({.thread_count = 2});
+  for (const Activations activations : {Activations::kNvfp4, Activations::kBf16}) {
+    for (const InputFamily family : {InputFamily::kExact, InputFamily::kNatural}) {
+      thresher::testing::Scene scene(
+          engine, make_problem({9, 1}, 96, 4096, Op::kGemm, activations, Output::kFp32), family);
+      scene.run(engine, "cpu_amx");
+      std::vector<std::uint8_t> bytes = scene.output_bytes();
+      const std::vector<OutputView> outputs = {
+          {.c = bytes.data(), .stride_elements = 96},
+          {.c = bytes.data() + std::size_t{9} * 96 * 4, .stride_elements = 96}};
+      Witness witness(engine, scene.problem(), scene.inputs(), kNoOracle);
+      witness.testify(scene.inputs());
+      const Conformance found =
+          witness.judge(Output::kFp32, outputs, rigour_of(scene.problem(), family));
+      EXPECT_TRUE(found.ok && !found.imprecise)
+          << to_string(activations) << ", " << to_string(family) << ": " << found.first_failure;
+      EXPECT_LT(found.mean_square, 1.2) << to_string(activations);
+    }
+  }
+}
 
 class WitnessTest : public ::testing::Test {
  protected:
