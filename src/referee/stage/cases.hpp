@@ -27,8 +27,8 @@ Case smoke_case(const Suite& suite);
 // The suite's problems, then hidden ones, so that who fails at the latter alone is known to have
 // been made for the former. Each kind of problem in the suite (operation and types) has hidden ones
 // with ragged rows, an empty group where there are several, and another n and k: small ones of
-// every family; one near the extents of each of its largest groups, by n, by k, by rows and by work; and one
-// with nearly as many groups as its largest number.
+// every family; one near the extents of each of its largest groups, by n, by k, by rows and by
+// work; and one with nearly as many groups as its largest number.
 std::vector<Case> correctness_cases(const Suite& suite, Random& random);
 
 // Contestants may have tiles: this is a hidden problem they must not decline, with n a multiple of
