@@ -52,7 +52,8 @@ struct Emulated {
   emulator::TensorSums tensor_sums = emulator::TensorSums::kInOrder;
 };
 
-constexpr SmLimits kFewBlackwellSms{.compute_capability = 100, .sm_count = kFewSms.sm_count};
+// Enough for two pairs of blocks.
+constexpr SmLimits kFewBlackwellSms{.compute_capability = 100, .sm_count = 4};
 
 // Of all GPUs that run the kernels for warps the one with the least shared memory, sm_86. Blackwell
 // adds as published models say, or in order, so that both can be held to the bound.

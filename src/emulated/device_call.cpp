@@ -159,10 +159,12 @@ void DeviceCall::run_launches(const gpu::sm90::GemmPlan& plan, const KernelSet& 
     const bool in_lane = streams && (plan.images || i > 0);
     in_launch(fmt::format("GEMM launch {} of {}", i + 1, plan.launches.size()),
               {.block_count = launch.block_count,
+               .cluster_blocks = launch.cluster_blocks,
                .thread_count = launch.thread_count,
                .shared_bytes = launch.shared_bytes,
                .seed = how.seed + 1 + i,
                .memory = &memory_,
+               .resident_block_count = 2 * launch.cluster_blocks,
                .register_count = launch.register_count,
                .tensor_sums = how.tensor_sums,
                .order = {.dependent = dependent,

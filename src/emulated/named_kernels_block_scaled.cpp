@@ -23,6 +23,21 @@ constexpr GemmKnobs kPairs =
     kBlockScaled<[](GemmKnobs& k) { k.tokens = 32, k.stages = 2, k.blocks_per_sm = 2; }>;
 constexpr GemmKnobs kPasses =
     kBlockScaled<[](GemmKnobs& k) { k.dual = gpu::sm90::Dual::kTwoPass; }>;
+constexpr GemmKnobs kTall = kBlockScaled<[](GemmKnobs& k) { k.weight_rows = 256; }>;
+constexpr GemmKnobs kTallAndNarrow = kBlockScaled<[](GemmKnobs& k) {
+  k.tokens = 32, k.weight_rows = 256, k.stages = 5, k.store = gpu::sm90::Store::kVectors;
+}>;
+constexpr GemmKnobs kTallPasses =
+    kBlockScaled<[](GemmKnobs& k) { k.weight_rows = 256, k.dual = gpu::sm90::Dual::kTwoPass; }>;
+constexpr GemmKnobs kStaged =
+    kBlockScaled<[](GemmKnobs& k) { k.stages = 3, k.store = gpu::sm90::Store::kStaged; }>;
+constexpr GemmKnobs kBalancedTiles =
+    kBlockScaled<[](GemmKnobs& k) { k.schedule = gpu::sm90::Schedule::kBalanced; }>;
+constexpr GemmKnobs kHalves = kBlockScaled<[](GemmKnobs& k) { k.split_k = 2; }>;
+constexpr GemmKnobs kTallBalanced = kBlockScaled<[](GemmKnobs& k) {
+  k.tokens = 64, k.weight_rows = 256, k.store = gpu::sm90::Store::kStaged;
+  k.schedule = gpu::sm90::Schedule::kBalanced;
+}>;
 constexpr GemmKnobs kPassesShort = kBlockScaled<[](GemmKnobs& k) {
   k.stages = 2;
   k.dual = gpu::sm90::Dual::kTwoPass;
@@ -54,6 +69,13 @@ void add_block_scaled_kernels(KernelSet& kernels) {
   add_both_operations<kPairs>(kernels);
   add_both_operations<kPasses>(kernels);
   add_both_operations<kPassesShort>(kernels);
+  add_both_operations<kTall>(kernels);
+  add_both_operations<kTallAndNarrow>(kernels);
+  add<kTallPasses, Op::kDual>(kernels);
+  add_both_operations<kStaged>(kernels);
+  add_both_operations<kBalancedTiles>(kernels);
+  add_both_operations<kHalves>(kernels);
+  add_both_operations<kTallBalanced>(kernels);
 }
 
 }  // namespace thresher::emulated

@@ -2,6 +2,7 @@
 // The two kinds of barriers of a block as state: mbarriers in shared memory, and the 16 named ones.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "emulator/knowledge.hpp"
@@ -22,6 +23,10 @@ struct Barrier {
   long long bytes_missing = 0;
   Knowledge gathered;  // of those that arrived in this phase
   Knowledge released;  // of the last complete phase
+  // The same of what other blocks of the cluster arrived with, which only barrier_wait_cluster
+  // learns.
+  Knowledge gathered_far;
+  Knowledge released_far;
   std::vector<Thread*> waiting;
   u32 last_copy_event = 0;  // the completion of the last phase that a copy belongs to
 
@@ -29,6 +34,8 @@ struct Barrier {
   Actor initialised_by = 0;
   u32 initialised_in = 0;
   bool fenced = false;
+
+  std::map<Actor, u32> remote_arrivals;  // the last event of each thread of another block
 
   bool phase_complete() const { return arrivals_missing == 0 && bytes_missing == 0; }
   // Whether the phase of this parity counts as complete.

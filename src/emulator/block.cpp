@@ -39,12 +39,15 @@ void Thread::fence_async() {
   advance();
 }
 
-Block::Block(Grid& owner, int block_index)
+Block::Block(Grid& owner, int block_index, std::shared_ptr<Cluster> of_cluster)
     : grid(&owner),
+      cluster(std::move(of_cluster)),
       index(block_index),
-      number(owner.known_at_start().first_block + static_cast<u32>(block_index)),
+      rank(cluster->size()),
+      number(owner.known_at_start().first_block + static_cast<u32>(block_index - rank)),
       shared(owner.options().shared_bytes),
       threads(static_cast<std::size_t>(owner.options().thread_count)) {
+  cluster->blocks.push_back(this);
   const int thread_count = owner.options().thread_count;
   for (int i = 0; i < thread_count; i += gpu::hw::kWarpThreads) {
     warps.push_back({.meeting = Meeting(gpu::hw::kWarpThreads),
@@ -58,6 +61,7 @@ Block::Block(Grid& owner, int block_index)
     Thread& thread = threads[static_cast<std::size_t>(i)];
     thread.block = this;
     thread.index = i;
+    thread.index_in_cluster = rank * thread_count + i;
     thread.registers = registers_at_start(owner.options());
     thread.knowledge.views = owner.known_at_start().views;
     thread.knowledge.see_complete_below(owner.known_at_start().complete_below);
@@ -67,35 +71,22 @@ Block::Block(Grid& owner, int block_index)
 }
 
 Barrier& Block::barrier_at(const Thread& user, SharedAddress address) {
+  const std::string of_block = user.block == this ? "" : fmt::format(" of block {}", index);
   const auto found = barriers.find(address);
   if (found == barriers.end()) {
-    fault(user, "uses a barrier at {:#x}, where none was initialised", address);
+    fault(user, "uses a barrier at {:#x}{}, where none was initialised", address, of_block);
   }
   Barrier& barrier = found->second;
   if (user.knowledge.seen(barrier.initialised_by) < barrier.initialised_in) {
-    fault(user, "uses the barrier at {:#x}, which thread {} initialised with no sync in between",
-          address, barrier.initialised_by);
+    fault(user, "uses the barrier at {:#x}{}, which {} initialised with no sync in between",
+          address, of_block, cluster->name_of_thread(barrier.initialised_by, user.block->rank));
   }
   return barrier;
 }
 
-Actor Block::new_actor(std::string write_text, std::string read_text) {
-  actors_.push_back({.write = std::move(write_text), .read = std::move(read_text)});
-  return static_cast<Actor>(threads.size() + actors_.size() - 1);
-}
-
-std::string Block::describe_write(Actor actor, u32 event) const {
-  if (actor < threads.size()) {
-    return fmt::format("thread {} wrote with no barrier in between", actor);
-  }
-  return fmt::format(fmt::runtime(actors_[actor - threads.size()].write), event - 1);
-}
-
-std::string Block::describe_read(Actor actor) const {
-  if (actor < threads.size()) {
-    return fmt::format("thread {} reads with no barrier in between", actor);
-  }
-  return actors_[actor - threads.size()].read;
+Block* Block::peer() const {
+  const int other = rank ^ 1;
+  return other < cluster->size() ? cluster->blocks[static_cast<std::size_t>(other)] : nullptr;
 }
 
 }  // namespace thresher::emulator

@@ -8,9 +8,11 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "emulator/barrier.hpp"
+#include "emulator/cluster.hpp"
 #include "emulator/copies.hpp"
 #include "emulator/fibre.hpp"
 #include "emulator/knowledge.hpp"
@@ -27,24 +29,29 @@ struct Warp;
 
 // What a thread waits for, kept for the report of a deadlock.
 struct Wait {
-  enum class Kind : u8 { kNothing, kBarrier, kNamed, kMeeting, kRegisters };
+  enum class Kind : u8 { kNothing, kBarrier, kNamed, kMeeting, kRegisters, kCluster, kPair };
   Kind kind = Kind::kNothing;
   const Barrier* barrier = nullptr;
   u32 parity = 0;
+  bool cluster_wide = false;  // whether it learns what other blocks' arrivals tell
   int named_id = 0;
   const Meeting* meeting = nullptr;
   int registers = 0;
+  const char* word = "";  // that a pair says
 };
 
 struct Thread {
   Block* block = nullptr;
   int index = 0;
+  int index_in_cluster = 0;
   std::unique_ptr<Fibre> fibre;
   Wait wait;
   bool ended = false;
 
   Knowledge knowledge;
   int registers = 0;
+  u32 cluster_arrivals = 0;  // at the cluster's barrier, and how often it has waited there
+  u32 cluster_waits = 0;
 
   // Global memory: what it knew when it last said fence_device or fence_async_global, and what it
   // will know when it says fence_device next.
@@ -71,7 +78,7 @@ struct Thread {
   Warpgroup& warpgroup() const;
   std::string name() const;
 
-  Actor actor() const { return static_cast<Actor>(index); }
+  Actor actor() const { return static_cast<Actor>(index_in_cluster); }
   u32 event() const { return knowledge.seen(actor()); }
   // Begins a new event, after the thread has handed on what it knew.
   void advance() { knowledge.see(actor(), event() + 1); }
@@ -99,17 +106,22 @@ struct Warp {
 };
 
 struct Block {
-  Block(Grid& owner, int block_index);
+  Block(Grid& owner, int block_index, std::shared_ptr<Cluster> of_cluster);
 
+  // `user` may be a thread of another block of the cluster.
   Barrier& barrier_at(const Thread& user, SharedAddress address);
-  Actor new_actor(std::string write_text, std::string read_text);
-  // "thread 5 wrote with no barrier in between", and the like.
-  std::string describe_write(Actor actor, u32 event) const;
-  std::string describe_read(Actor actor) const;
+  Actor new_actor(std::string write_text, std::string read_text) {
+    return cluster->new_actor(std::move(write_text), std::move(read_text));
+  }
+  // The other block of its pair; null: there is none.
+  Block* peer() const;
+  bool has_ended() const { return ended_count == static_cast<int>(threads.size()); }
 
   Grid* grid;
+  std::shared_ptr<Cluster> cluster;
   int index;
-  u32 number;  // among the blocks of all launches
+  int rank;    // in the cluster
+  u32 number;  // of the cluster's first block among the blocks of all launches
   SharedMemory shared;
   Counters fenced_device;  // what threads that said fence_device knew
   std::vector<Thread> threads;
@@ -122,13 +134,6 @@ struct Block {
   int last_ended_index = 0;
   long long registers_free = 0;
   std::vector<Thread*> waiting_for_registers;
-
- private:
-  struct ActorText {
-    std::string write;
-    std::string read;
-  };
-  std::vector<ActorText> actors_;  // those after the threads
 };
 
 }  // namespace thresher::emulator

@@ -42,6 +42,12 @@ std::string waits_for(const Thread& thread) {
     }
     case Wait::Kind::kMeeting:
       return missing_threads(*wait.meeting->arrived()[0], *wait.meeting);
+    case Wait::Kind::kCluster:
+      return fmt::format("cluster_wait ({} of {} threads have said cluster_arrive)",
+                         thread.block->cluster->barrier.arrived_count,
+                         thread.block->cluster->thread_count);
+    case Wait::Kind::kPair:
+      return fmt::format("the other block of its pair to say {}", wait.word);
     case Wait::Kind::kRegisters:
       return fmt::format("{} registers more ({} free in the block)", wait.registers,
                          thread.block->registers_free);
@@ -81,12 +87,11 @@ std::string block_report(const Block& block) {
 }  // namespace
 
 std::string deadlock_report(const std::list<Block>& blocks) {
-  std::string text = "deadlock in ";
+  std::string text;
   for (const Block& block : blocks) {
-    if (&block != &blocks.front()) text += "; ";
-    text += block_report(block);
+    if (!block.has_ended()) text += (text.empty() ? "" : "; ") + block_report(block);
   }
-  return text;
+  return "deadlock in " + text;
 }
 
 }  // namespace thresher::emulator

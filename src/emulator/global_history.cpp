@@ -143,9 +143,13 @@ std::string GlobalHistory::name_of(const Stamp& stamp) const {
     return one.first_block <= stamp.block;
   });
   const std::ptrdiff_t back = launch - launches_.rbegin();
-  const std::string who = stamp.actor < launch->thread_count ? fmt::format("thread {}", stamp.actor)
-                                                             : std::string("a copy");
-  return fmt::format("{} of block {}{}", who, stamp.block - launch->first_block,
+  const bool is_thread = stamp.actor < launch->threads_per_cluster;
+  const int rank = is_thread ? stamp.actor / launch->threads_per_block : 0;
+  const std::string who = is_thread
+                              ? fmt::format("thread {}", stamp.actor % launch->threads_per_block)
+                              : std::string("a copy");
+  return fmt::format("{} of block {}{}", who,
+                     stamp.block - launch->first_block + static_cast<u32>(rank),
                      back == 0   ? ""
                      : back == 1 ? " of the launch before"
                                  : fmt::format(" of {} launches before", back));
@@ -153,7 +157,7 @@ std::string GlobalHistory::name_of(const Stamp& stamp) const {
 
 std::string GlobalHistory::missing_order(const Stamp& before, const Thread& thread) const {
   const Knowledge& knowledge = thread.knowledge;
-  if (before.actor >= launches_.back().thread_count) {
+  if (before.actor >= launches_.back().threads_per_cluster) {
     return "nothing tells that the copy is complete";
   }
   if (before.block == thread.block->number) return "there is no barrier in between";
@@ -166,8 +170,9 @@ std::string GlobalHistory::missing_order(const Stamp& before, const Thread& thre
   return "nothing was published after that";
 }
 
-GlobalHistory::Start GlobalHistory::begin_launch(int block_count, int thread_count,
-                                                 const LaunchOrder& order) {
+GlobalHistory::Start GlobalHistory::begin_launch(const LaunchOptions& options) {
+  const int block_count = options.block_count;
+  const LaunchOrder& order = options.order;
   if (order.lane < 0) fork_block_ = 0;
   if (order.lane >= 0 && fork_block_ == 0) {
     fork_block_ = next_block_;
@@ -190,7 +195,9 @@ GlobalHistory::Start GlobalHistory::begin_launch(int block_count, int thread_cou
   waited_ = false;
   has_started_next_.assign(static_cast<std::size_t>(block_count), false);
   publications_.clear();
-  launches_.push_back({.first_block = next_block_, .thread_count = thread_count});
+  launches_.push_back({.first_block = next_block_,
+                       .threads_per_block = options.thread_count,
+                       .threads_per_cluster = options.thread_count * options.cluster_blocks});
   next_block_ += static_cast<u32>(block_count);
   return start;
 }
@@ -209,7 +216,7 @@ void GlobalHistory::wait_for_previous(Thread& thread) {
 }
 
 void GlobalHistory::start_next(const Block& block, const Knowledge& known) {
-  const std::size_t index = block.number - launches_.back().first_block;
+  const auto index = static_cast<std::size_t>(block.index);
   if (has_started_next_[index]) return;
   has_started_next_[index] = true;
   BlockView own = known.view();

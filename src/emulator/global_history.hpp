@@ -30,7 +30,7 @@ namespace thresher::emulator {
 
 struct Block;
 struct Thread;
-struct LaunchOrder;
+struct LaunchOptions;
 
 // How an access is made.
 enum class GlobalWord : u8 {
@@ -58,14 +58,14 @@ struct Publication {
 
 class GlobalHistory {
  public:
-  // A launch of so many blocks begins: what its threads know at the start. Blocks are numbered from
-  // first_block on.
+  // A launch begins: what its threads know at the start. Blocks are numbered from first_block on;
+  // those of a cluster have the number of its first one, as their actors are numbered together.
   struct Start {
     u32 first_block = 0;
     u32 complete_below = 0;
     Views views;
   };
-  Start begin_launch(int block_count, int thread_count, const LaunchOrder& order);
+  Start begin_launch(const LaunchOptions& options);
   // Throws Error where nothing that follows could know that what was before this launch is over.
   void end_launch();
 
@@ -101,7 +101,8 @@ class GlobalHistory {
 
   struct Launch {
     u32 first_block = 0;
-    int thread_count = 0;
+    int threads_per_block = 0;
+    int threads_per_cluster = 0;
   };
 
   template <typename Function>

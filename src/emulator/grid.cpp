@@ -2,6 +2,7 @@
 #include "emulator/grid.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "assert.hpp"
@@ -27,6 +28,11 @@ void check_options(const LaunchOptions& options) {
     throw Error(fmt::format("launch: {} threads per block is no multiple of 32 from 32 to 1024",
                             options.thread_count));
   }
+  const int cluster = options.cluster_blocks;
+  if (cluster < 1 || cluster > 8 || !std::has_single_bit(static_cast<unsigned>(cluster)) ||
+      options.block_count % cluster != 0) {
+    throw Error(fmt::format("launch: {} blocks in clusters of {}", options.block_count, cluster));
+  }
   if (options.shared_bytes > kSharedBytesMax) {
     throw Error(fmt::format("launch: {} bytes of shared memory, a block can have {}",
                             options.shared_bytes, kSharedBytesMax));
@@ -36,6 +42,30 @@ void check_options(const LaunchOptions& options) {
 bool somebody_knows(const Block& block, Actor actor, u32 event) {
   return std::any_of(block.threads.begin(), block.threads.end(),
                      [=](const Thread& thread) { return thread.knowledge.seen(actor) >= event; });
+}
+
+// What threads of other blocks do to a block's memory must be over, and known to be, before it
+// ends.
+void check_others_are_done(const Block& block) {
+  for (const auto& [address, barrier] : block.barriers) {
+    for (const auto& [actor, event] : barrier.remote_arrivals) {
+      if (somebody_knows(block, actor, event)) continue;
+      throw Error(
+          fmt::format("block {} ends, and nothing tells it that {} has arrived at its barrier at "
+                      "{:#x}: the block could have been gone",
+                      block.index, block.cluster->name_of_thread(actor, block.rank), address));
+    }
+  }
+  const Block* const peer = block.peer();
+  if (peer == nullptr || block.grid->tensor_blocks() != 2) return;
+  for (const Thread& thread : peer->threads) {
+    const TensorThread& tensor = thread.tensor;
+    if (tensor.actor == 0 || somebody_knows(block, tensor.actor, tensor.event_count)) continue;
+    throw Error(
+        fmt::format("block {} ends, and nothing tells it that the MMAs and copies of {}, which use "
+                    "its memory, are complete",
+                    block.index, thread.name()));
+  }
 }
 
 }  // namespace
@@ -53,7 +83,7 @@ Grid::Grid(const LaunchOptions& options, const std::function<void()>& kernel)
       random_(options.seed),
       history_(options.history != nullptr ? options.history : &own_history_) {
   check_options(options);
-  start_ = history_->begin_launch(options.block_count, options.thread_count, options.order);
+  start_ = history_->begin_launch(options);
   constexpr std::uint64_t kCompletionOdds[] = {0, 256, 16, 2};
   completion_odds_ = kCompletionOdds[random_.below(4)];
   slow_warp_ = random_.between(-2, options.thread_count / gpu::hw::kWarpThreads - 1);
@@ -76,16 +106,23 @@ void Grid::run() {
 }
 
 void Grid::make_resident() {
-  while (static_cast<int>(blocks_.size()) < options_.resident_block_count &&
-         next_block_index_ < options_.block_count) {
-    Block& block = blocks_.emplace_back(*this, next_block_index_++);
-    for (Thread& thread : block.threads) {
-      thread.fibre = std::make_unique<Fibre>([this, &thread] {
-        kernel_();
-        end_thread(thread);
-      });
-      ready_.push_back(&thread);
-    }
+  const int size = options_.cluster_blocks;
+  while (next_block_index_ < options_.block_count &&
+         (blocks_.empty() ||
+          static_cast<int>(blocks_.size()) + size <= options_.resident_block_count)) {
+    const auto cluster = std::make_shared<Cluster>(size, options_.thread_count);
+    for (int i = 0; i < size; ++i) begin_block(cluster);
+  }
+}
+
+void Grid::begin_block(const std::shared_ptr<Cluster>& cluster) {
+  Block& block = blocks_.emplace_back(*this, next_block_index_++, cluster);
+  for (Thread& thread : block.threads) {
+    thread.fibre = std::make_unique<Fibre>([this, &thread] {
+      kernel_();
+      end_thread(thread);
+    });
+    ready_.push_back(&thread);
   }
 }
 
@@ -161,8 +198,10 @@ void Grid::complete_phase_if_due(Barrier& barrier) {
   barrier.arrivals_missing = barrier.arrivals_per_phase;
   barrier.gathered.see(barrier.actor, barrier.phase);
   barrier.released = barrier.gathered;
+  barrier.released_far = barrier.gathered_far;
   for (Thread* const thread : std::exchange(barrier.waiting, {})) {
     thread->knowledge.join(barrier.released);
+    if (thread->wait.cluster_wide) thread->knowledge.join(barrier.released_far);
     wake(*thread);
   }
 }
@@ -183,6 +222,13 @@ void Grid::end_thread(Thread& thread) {
   thread.warpgroup().meeting.leave(thread);
   if (block.named[0].arrived_count > 0) {
     fault(thread, "ends while {} threads wait for it at sync_block", block.named[0].arrived_count);
+  }
+  if (thread.cluster_arrivals != thread.cluster_waits) {
+    fault(thread, "ends without cluster_wait behind its last cluster_arrive");
+  }
+  if (block.cluster->barrier.arrived_count > 0) {
+    fault(thread, "ends while {} threads of its cluster have said cluster_arrive, and it has not",
+          block.cluster->barrier.arrived_count);
   }
   thread.ended = true;
   ++block.ended_count;
@@ -208,16 +254,23 @@ void Grid::end_block(Block& block) {
     if (thread.tensor.in_flight.empty()) continue;
     fault(thread, "has words of tcgen05 in flight when its block ends: nobody waited for a commit");
   }
+  check_others_are_done(block);
+  end_operations(block);
+  Knowledge all;
+  for (const Thread& thread : block.threads) all.join(thread.knowledge);
+  history_->start_next(block, all);
+  const std::shared_ptr<Cluster> cluster = block.cluster;
+  if (++cluster->ended_count < cluster->size()) return;  // others may still look for it
+  blocks_.remove_if([&](const Block& other) { return other.cluster == cluster; });
+}
+
+void Grid::end_operations(const Block& block) {
   const auto is_its = [&](const auto& operation) { return &operation->block() == &block; };
   for (const auto& operation : operations_) {
     if (!is_its(operation)) continue;
     while (!operation->done()) operation->advance();
   }
   std::erase_if(operations_, is_its);
-  Knowledge all;
-  for (const Thread& thread : block.threads) all.join(thread.knowledge);
-  history_->start_next(block, all);
-  blocks_.remove_if([&](const Block& other) { return &other == &block; });
 }
 
 void launch(const LaunchOptions& options, const std::function<void()>& kernel) {

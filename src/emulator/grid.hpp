@@ -35,13 +35,17 @@ class Grid {
   Random& random() { return random_; }
   GlobalHistory& history() { return *history_; }
   const GlobalHistory::Start& known_at_start() const { return start_; }
+  // For how many blocks the kernel's words of tcgen05 are; 0: it has said none.
+  int& tensor_blocks() { return tensor_blocks_; }
 
  private:
   void make_resident();
+  void begin_block(const std::shared_ptr<Cluster>& cluster);
   void run_thread(Thread& thread);
   void advance_some_operation();
   void end_thread(Thread& thread);
   void end_block(Block& block);
+  void end_operations(const Block& block);
   Thread& next_thread();
 
   LaunchOptions options_;
@@ -53,6 +57,7 @@ class Grid {
   std::uint64_t completion_odds_;  // one operation per so many steps; 0: only when all threads wait
   int slow_warp_;                  // a warp that is mostly passed over; -1: none
   int next_block_index_ = 0;
+  int tensor_blocks_ = 0;
   std::list<Block> blocks_;
   std::vector<Thread*> ready_;
   std::vector<std::shared_ptr<Operation>> operations_;

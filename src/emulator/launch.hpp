@@ -33,12 +33,14 @@ enum class TensorSums : std::uint8_t { kInOrder, kAligned };
 
 struct LaunchOptions {
   int block_count = 1;
+  int cluster_blocks = 1;  // blocks of a cluster: 1, 2, 4 or 8
   int thread_count = 128;  // per block, a multiple of 32 up to 1024
   std::uint32_t shared_bytes = 0;
   std::uint64_t seed = 0;
   // Global memory the kernel may touch; null: none.
   const DeviceMemory* memory = nullptr;
-  // How many blocks run at a time. Blocks that wait for each other must all be resident.
+  // How many blocks run at a time, or a cluster at least. Blocks that wait for each other must all
+  // be resident.
   int resident_block_count = 2;
   // Per thread at the start; 0: as many as a block of this size can have. Matters to kernels that
   // move registers between warpgroups.

@@ -84,7 +84,7 @@ void SharedMemory::check_known(u32 byte_index, Stamp stamp, const Access& access
   }
   if (const Thread* const thread = ignorant_thread(access, stamp.actor, stamp.event)) {
     fault(*thread, "{} shared address {:#x}{}, which {}", verb, address, access.by,
-          block.describe_write(stamp.actor, stamp.event));
+          block.cluster->describe_write(stamp.actor, stamp.event, block.rank));
   }
   if (access.async && stamp.writer == Writer::kStore) {
     for (int i = 0; i < access.thread_count; ++i) {
@@ -93,8 +93,9 @@ void SharedMemory::check_known(u32 byte_index, Stamp stamp, const Access& access
             "{} shared address {:#x}{}, but {} stored there without fence_async before the "
             "barrier",
             verb, address, access.by,
-            stamp.actor < block.threads.size() ? fmt::format("thread {}", stamp.actor)
-                                               : std::string("a copy of pieces"));
+            block.cluster->is_thread(stamp.actor)
+                ? block.cluster->name_of_thread(stamp.actor, block.rank)
+                : std::string("a copy of pieces"));
     }
   }
   stamp_known_ = stamp;
@@ -104,7 +105,7 @@ void SharedMemory::check_known(u32 byte_index, Stamp stamp, const Access& access
 void SharedMemory::check_reader(u32 byte_index, const Reader& reader, const Access& access) const {
   if (const Thread* const thread = ignorant_thread(access, reader.actor, reader.event)) {
     fault(*thread, "writes shared address {:#x}{}, which {}", address_of(byte_index), access.by,
-          thread->block->describe_read(reader.actor));
+          thread->block->cluster->describe_read(reader.actor, thread->block->rank));
   }
 }
 

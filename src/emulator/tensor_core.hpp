@@ -11,6 +11,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "emulator/descriptor.hpp"
@@ -85,7 +86,13 @@ struct TensorMma {
   bool add = false;
   TensorSums model = TensorSums::kInOrder;
 };
-void multiply(const TensorMma& mma, SharedMemory& shared, TensorMemory& memory);
+// A block that takes part: 128 rows of A, of the sums and of their scales, an equal share of B's
+// rows, and the scales of all of them.
+struct TensorSide {
+  SharedMemory* shared = nullptr;
+  TensorMemory* memory = nullptr;
+};
+void multiply(const TensorMma& mma, std::span<const TensorSide> sides);
 
 // One sum: four blocks of 16, each an exact dot product in quarters and the product of its two
 // scales, added to what is there.

@@ -81,7 +81,7 @@ InstructionView decode_instruction(u32 bits) {
           .negate_b = bits_of(bits, 14, 1) != 0};
 }
 
-std::string instruction_fault(u32 bits) {
+std::string instruction_fault(u32 bits, int block_count) {
   const auto field = [=](int first, int count) { return bits_of(bits, first, count); };
   if (field(2, 1) != 0) return "asks for a sparse A, which the emulator does not know";
   if (field(0, 2) != 0 || field(3, 1) != 0 || field(6, 1) != 0) return "sets reserved bits";
@@ -96,11 +96,18 @@ std::string instruction_fault(u32 bits) {
   }
   if (field(31, 1) != 0) return "is 96 deep, which sm_100 has not";
   const InstructionView view = decode_instruction(bits);
-  if (view.rows != 128) {
-    return fmt::format("has {} rows: an FP4 MMA of one block has 128", view.rows);
+  const auto blocks = static_cast<u32>(block_count);
+  if (blocks == 2 && view.rows == 128) {
+    return "has 64 rows of each block of the pair, which the emulator does not know";
   }
-  if (view.columns < 8 || view.columns > 256) {
-    return fmt::format("has {} columns, no multiple of 8 from 8 to 256", view.columns);
+  if (view.rows != 128 * blocks) {
+    return fmt::format("has {} rows: an FP4 MMA of {} has {}", view.rows,
+                       blocks == 1 ? "one block" : "a pair of blocks", 128 * blocks);
+  }
+  const u32 step = 8 * blocks;
+  if (view.columns < step || view.columns > 256 || view.columns % step != 0) {
+    return fmt::format("has {} columns, no multiple of {} from {} to 256", view.columns, step,
+                       step);
   }
   return "";
 }

@@ -23,7 +23,7 @@ struct InstructionView {
   bool negate_b = false;
 };
 InstructionView decode_instruction(u32 bits);
-// What is wrong with an MMA of kind mxf4nvf4 with scales of 16 values in one block.
-std::string instruction_fault(u32 bits);
+// What is wrong with an MMA of kind mxf4nvf4 with scales of 16 values in one block, or in two.
+std::string instruction_fault(u32 bits, int block_count);
 
 }  // namespace thresher::emulator

@@ -44,17 +44,22 @@ bool in_pipeline(const Stamp& before, const TensorAccess& access) {
 
 }  // namespace
 
-u32 TensorMemory::allocate(u32 columns, u64 random) {
+bool TensorMemory::is_free(u32 first, u32 columns) const {
+  return std::none_of(allocations_.begin(), allocations_.end(), [=](const auto& one) {
+    return one.first < first + columns && first < one.first + one.second;
+  });
+}
+
+u32 TensorMemory::allocate(u32 columns, u64 random, TensorMemory* other) {
   std::vector<u32> places;
   for (u32 first = 0; first + columns <= kAllColumns; first += kAllocationGranule) {
-    const bool free = std::none_of(allocations_.begin(), allocations_.end(), [=](const auto& one) {
-      return one.first < first + columns && first < one.first + one.second;
-    });
-    if (free) places.push_back(first);
+    if (!is_free(first, columns)) continue;
+    if (other == nullptr || other->is_free(first, columns)) places.push_back(first);
   }
   if (places.empty()) return kNowhere;
   const u32 first = places[random % places.size()];
   allocations_.emplace(first, columns);
+  if (other != nullptr) other->allocations_.emplace(first, columns);
   return first;
 }
 

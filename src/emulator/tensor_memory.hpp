@@ -38,7 +38,8 @@ class TensorMemory {
  public:
   // Nobody can say where columns will be found.
   static constexpr u32 kNowhere = ~0u;
-  u32 allocate(u32 columns, u64 random);  // the first column, or kNowhere
+  // The first column, or kNowhere; the same columns of another memory too, unless that is null.
+  u32 allocate(u32 columns, u64 random, TensorMemory* other);
   // Whether exactly this was allocated; then it no longer is.
   bool release(u32 first, u32 columns);
   u32 allocated_columns() const;
@@ -76,6 +77,7 @@ class TensorMemory {
   };
 
   Cell& cell(u32 quarter, u32 column) { return cells_[column * kTensorQuarters + quarter]; }
+  bool is_free(u32 first, u32 columns) const;
   template <typename Function>
   void for_each_cell(const Area& area, Function function);
 

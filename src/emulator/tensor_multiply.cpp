@@ -75,11 +75,12 @@ struct Codes {
   signed char of[256][kTensorDepth];
 };
 
-void read_codes(const MatrixView& view, SharedMemory& shared, u32 rows, Codes& codes) {
+void read_codes(const MatrixView& view, SharedMemory& shared, u32 rows,
+                signed char (*codes)[kTensorDepth]) {
   for (u32 row = 0; row < rows; ++row) {
     for (int chunk = 0; chunk < 2; ++chunk) {
       const u8* const from = shared.data(view.chunk_address(static_cast<int>(row), chunk));
-      signed char* const to = &codes.of[row][chunk * 32];
+      signed char* const to = &codes[row][chunk * 32];
       for (int i = 0; i < 16; ++i) {
         to[2 * i] = kTwice[from[i] & 15];
         to[2 * i + 1] = kTwice[from[i] >> 4];
@@ -103,11 +104,10 @@ float add_blocks(TensorSums model, float sum, const ScaledBlocks& blocks) {
   return sum;
 }
 
-void multiply(const TensorMma& mma, SharedMemory& shared, TensorMemory& memory) {
-  thread_local Codes a;
-  thread_local Codes b;
-  read_codes(mma.a, shared, kTensorRows, a);
-  read_codes(mma.b, shared, mma.columns, b);
+namespace {
+
+// The sums of one block's rows.
+void multiply_rows(const TensorMma& mma, const Codes& a, const Codes& b, TensorMemory& memory) {
   for (u32 row = 0; row < kTensorRows; ++row) {
     ScaledBlocks blocks;
     read_scales(memory, mma.a_scales, row, blocks.a_scale);
@@ -126,6 +126,23 @@ void multiply(const TensorMma& mma, SharedMemory& shared, TensorMemory& memory) 
       sum = add_blocks(mma.model, sum, blocks);
       std::memcpy(&cell, &sum, sizeof sum);
     }
+  }
+}
+
+}  // namespace
+
+void multiply(const TensorMma& mma, std::span<const TensorSide> sides) {
+  thread_local Codes a;
+  thread_local Codes b;
+  const u32 share = mma.columns / static_cast<u32>(sides.size());
+  u32 first = 0;
+  for (const TensorSide& side : sides) {
+    read_codes(mma.b, *side.shared, share, &b.of[first]);
+    first += share;
+  }
+  for (const TensorSide& side : sides) {
+    read_codes(mma.a, *side.shared, kTensorRows, a.of);
+    multiply_rows(mma, a, b, *side.memory);
   }
 }
 

@@ -17,10 +17,9 @@ namespace {
 constexpr u32 kArrivalsMax = (1u << 20) - 1;
 constexpr long long kBytesMax = (1 << 20) - 1;
 
-void arrive(SharedAddress address, u32 bytes) {
-  Thread& thread = self();
-  thread.block->grid->pause(thread);
-  Barrier& barrier = thread.block->barrier_at(thread, address);
+void arrive(Thread& thread, emulator::Block& block, SharedAddress address, u32 bytes) {
+  const bool is_own = &block == thread.block;
+  Barrier& barrier = block.barrier_at(thread, address);
   if (barrier.arrivals_missing == 0) {
     fault(thread, "arrives at the barrier at {:#x}, which has all {} arrivals of phase {}", address,
           barrier.arrivals_per_phase, barrier.phase);
@@ -35,9 +34,33 @@ void arrive(SharedAddress address, u32 bytes) {
     fault(thread, "arrives at the barrier at {:#x}, which got {} bytes more than phase {} expects",
           address, -barrier.bytes_missing, barrier.phase);
   }
-  barrier.gathered.join(thread.knowledge);
+  (is_own ? barrier.gathered : barrier.gathered_far).join(thread.knowledge);
+  if (!is_own) barrier.remote_arrivals[thread.actor()] = thread.event();
   thread.advance();
-  thread.block->grid->complete_phase_if_due(barrier);
+  block.grid->complete_phase_if_due(barrier);
+}
+
+void arrive_here(SharedAddress address, u32 bytes) {
+  Thread& thread = self();
+  thread.block->grid->pause(thread);
+  arrive(thread, *thread.block, address, bytes);
+}
+
+void wait_for(SharedAddress address, u32 parity, bool cluster_wide) {
+  Thread& thread = self();
+  thread.block->grid->pause(thread);
+  if (parity > 1) fault(thread, "waits for parity {} of the barrier at {:#x}", parity, address);
+  Barrier& barrier = thread.block->barrier_at(thread, address);
+  if (barrier.passes(parity)) {
+    thread.knowledge.join(barrier.released);
+    if (cluster_wide) thread.knowledge.join(barrier.released_far);
+    return;
+  }
+  barrier.waiting.push_back(&thread);
+  thread.block->grid->wait(thread, {.kind = Wait::Kind::kBarrier,
+                                    .barrier = &barrier,
+                                    .parity = parity,
+                                    .cluster_wide = cluster_wide});
 }
 
 }  // namespace
@@ -82,26 +105,41 @@ void barrier_init_fence(Site site) {
 }
 
 void barrier_arrive(SharedAddress address, Site site) {
-  if (!leaves_out(site, "barrier_arrive")) arrive(address, 0);
+  if (!leaves_out(site, "barrier_arrive")) arrive_here(address, 0);
 }
 
 void barrier_arrive_expect(SharedAddress address, u32 bytes, Site site) {
-  if (!leaves_out(site, "barrier_arrive_expect")) arrive(address, bytes);
+  if (!leaves_out(site, "barrier_arrive_expect")) arrive_here(address, bytes);
 }
 
 void barrier_wait(SharedAddress address, u32 parity, Site site) {
-  if (leaves_out(site, "barrier_wait")) return;
+  if (!leaves_out(site, "barrier_wait")) wait_for(address, parity, /*cluster_wide=*/false);
+}
+
+void barrier_wait_cluster(SharedAddress address, u32 parity, const Site& site) {
+  if (!leaves_out(site, "barrier_wait")) wait_for(address, parity, /*cluster_wide=*/true);
+}
+
+void barrier_arrive_cluster(ClusterAddress barrier, Site site) {
+  if (leaves_out(site, "barrier_arrive_cluster")) return;
   Thread& thread = self();
   thread.block->grid->pause(thread);
-  if (parity > 1) fault(thread, "waits for parity {} of the barrier at {:#x}", parity, address);
-  Barrier& barrier = thread.block->barrier_at(thread, address);
-  if (barrier.passes(parity)) {
-    thread.knowledge.join(barrier.released);
-    return;
+  const emulator::Cluster& cluster = *thread.block->cluster;
+  const u32 rank = emulator::rank_of(barrier);
+  if (rank >= static_cast<u32>(cluster.size())) {
+    fault(thread, "arrives at {:#x}, which cluster_address has not given it", barrier);
   }
-  barrier.waiting.push_back(&thread);
-  thread.block->grid->wait(thread,
-                           {.kind = Wait::Kind::kBarrier, .barrier = &barrier, .parity = parity});
+  emulator::Block& block = *cluster.blocks[rank];
+  if (block.has_ended()) {
+    fault(thread, "arrives at a barrier of block {}, which has ended", block.index);
+  }
+  const SharedAddress address = emulator::address_in_block(barrier);
+  Barrier& there = block.barrier_at(thread, address);
+  if (!there.fenced) {
+    fault(thread, "arrives at the barrier at {:#x} of block {}, which had no barrier_init_fence",
+          address, block.index);
+  }
+  arrive(thread, block, address, 0);
 }
 
 }  // namespace thresher::gpu::hw

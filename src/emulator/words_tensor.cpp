@@ -2,11 +2,11 @@
 // The words of tcgen05.
 #include <algorithm>
 #include <bit>
-#include <cstring>
+#include <utility>
 
 #include "emulator/fault.hpp"
 #include "emulator/grid.hpp"
-#include "emulator/tensor_descriptor.hpp"
+#include "emulator/tensor_issue.hpp"
 #include "gpu/hw/emulated.hpp"
 
 namespace thresher::emulator {
@@ -23,16 +23,12 @@ void TensorOperation::advance() {
 
 namespace thresher::gpu::hw {
 
-using emulator::Barrier;
 using emulator::Block;
 using emulator::fault;
 using emulator::kTensorQuarters;
-using emulator::MatrixView;
 using emulator::self;
-using emulator::TensorAccess;
-using emulator::TensorCore;
+using emulator::tensor_core;
 using emulator::TensorMemory;
-using emulator::TensorThread;
 using emulator::TensorWarp;
 using emulator::TensorWord;
 using emulator::Thread;
@@ -43,134 +39,96 @@ namespace {
 constexpr u32 kColumnMask = 0xffff;
 constexpr u32 kLoadInFlight = 0x7fa5'5a5a;  // what a register holds until its load is waited for
 
-TensorCore& tensor_core(Block& block) {
-  if (block.tensor == nullptr) block.tensor = std::make_unique<TensorCore>();
-  return *block.tensor;
-}
-
-// The next event of the thread's MMAs and copies.
-u32 next_event(Thread& thread) {
-  TensorThread& tensor = thread.tensor;
-  if (tensor.actor == 0) {
-    tensor.actor = thread.block->new_actor(
-        "", fmt::format("MMAs or copies of scales of thread {} may still be reading: the thread "
-                        "has not seen their commit",
-                        thread.index));
-  }
-  return ++tensor.event_count;
-}
-
-void start(Thread& thread, u32 event, std::function<void()> run) {
-  thread.tensor.in_flight.push_back({std::move(run), event});
-  thread.block->grid->start(
-      std::make_shared<emulator::TensorOperation>(*thread.block, thread.tensor));
-}
-
-// A word that commits behind it wait for.
-void issue_word(Thread& thread, u32 event, std::function<void()> run) {
-  thread.tensor.issued = thread.knowledge.without(thread.actor());
-  start(thread, event, std::move(run));
-}
-
-void check_place(const Thread& thread, const char* what, TensorAddress first, u32 columns,
-                 u32 alignment) {
-  if (first >> 16 != 0) {
-    fault(thread, "has {} begin in lane {} of tensor memory, and they begin in lane 0", what,
-          first >> 16);
-  }
-  const std::string wrong = tensor_core(*thread.block).memory.misplaced(first, columns, alignment);
-  if (!wrong.empty()) {
-    fault(thread, "has {} in {} columns of tensor memory from {} on, {}", what, columns,
-          first & kColumnMask, wrong);
-  }
-}
-
-// Rows of a matrix as the tensor core reads them, `chunks` of 16 bytes each.
-void note_rows(Thread& thread, u32 event, const char* what, const MatrixView& view, u32 rows,
-               int chunks) {
-  emulator::SharedMemory& shared = thread.block->shared;
-  const Thread* const pointer = &thread;
-  const emulator::Access access{.threads = &pointer,
-                                .actor = thread.tensor.actor,
-                                .event = event,
-                                .by = " by tcgen05",
-                                .async = true};
-  for (u32 row = 0; row < rows; ++row) {
-    for (int chunk = 0; chunk < chunks; ++chunk) {
-      const SharedAddress address = view.chunk_address(static_cast<int>(row), chunk);
-      const std::string misplaced = shared.misplaced(address, 16, 16);
-      if (!misplaced.empty()) {
-        fault(thread, "gives tcgen05 a descriptor of {} whose row {} lies at {:#x}, {}", what, row,
-              address, misplaced);
-      }
-      shared.note_read(address, 16, access);
-    }
-  }
-}
-
-void note_operand(Thread& thread, u32 event, const char* what, u64 descriptor, u32 rows) {
-  const std::string wrong = emulator::operand_fault(descriptor, static_cast<int>(rows));
-  if (!wrong.empty()) fault(thread, "gives an MMA a descriptor of {} that {}", what, wrong);
-  note_rows(thread, event, what, emulator::decode_tensor_descriptor(descriptor), rows, 2);
-}
-
-u32 scale_columns(u32 rows) { return (rows + 31) / 32; }
-
-bool overlap(u32 a, u32 a_columns, u32 b, u32 b_columns) {
-  return a < b + b_columns && b < a + a_columns;
-}
-
-// Where sums and scales lie, and whether they may be touched.
-void note_mma(Thread& thread, u32 event, const BlockScaledMma& mma, u32 columns) {
-  const u32 b_columns = scale_columns(columns);
-  check_place(thread, "sums", mma.sums, columns, 1);
-  check_place(thread, "scales of A", mma.a_scales, kScaleColumns, kScaleColumns);
-  check_place(thread, "scales of B", mma.b_scales, b_columns, 2);
-  const std::pair<u32, u32> scales[] = {{mma.a_scales, kScaleColumns}, {mma.b_scales, b_columns}};
-  for (const auto& [first, count] : scales) {
-    if (overlap(mma.sums, columns, first, count)) {
-      fault(thread, "has sums in columns {} to {} of tensor memory and scales in {} to {} of them",
-            mma.sums, mma.sums + columns - 1, first, first + count - 1);
-    }
-  }
-  TensorMemory& memory = tensor_core(*thread.block).memory;
-  TensorAccess access{
-      .thread = &thread, .word = TensorWord::kMma, .actor = thread.tensor.actor, .event = event};
-  memory.note_read({.first = mma.a_scales, .columns = kScaleColumns, .what = "scales of A"},
-                   access);
-  memory.note_read({.first = mma.b_scales, .columns = b_columns, .what = "scales of B"}, access);
-  access.first_column = mma.sums;
-  access.columns = columns;
-  const TensorMemory::Area sums{.first = mma.sums, .columns = columns, .what = "sums"};
-  if (mma.add) memory.note_read(sums, access);
-  memory.note_write(sums, access);
-}
-
-void arrive_for(const Thread& thread, Barrier& barrier, u32 event,
-                const emulator::Knowledge& issued) {
-  if (barrier.arrivals_missing == 0) {
-    fault(thread,
-          "has a commit arrive at the barrier at {:#x}, which has all {} arrivals of phase "
-          "{}",
-          barrier.address, barrier.arrivals_per_phase, barrier.phase);
-  }
-  --barrier.arrivals_missing;
-  barrier.gathered.see(thread.tensor.actor, event);
-  barrier.gathered.join(issued);
-  barrier.last_copy_event = barrier.phase + 1;
-  thread.block->grid->complete_phase_if_due(barrier);
-}
-
 // Every warp of tensor_* words together; true in the thread that acts for all.
 bool meet(Thread& thread, const char* word) {
   thread.block->grid->pause(thread);
   return thread.warp().meeting.join(thread, word);
 }
 
-void check_allocation(const Thread& thread, u32 columns) {
+// The last lane of a warp, for a word that a warp of each block of a pair says: waits for the other
+// block's. What both must have said alike is `columns` and `place`; the later one acts for both.
+template <typename Act>
+u32 meet_other(Thread& thread, const char* word, u32 columns, u32 place, Act act) {
+  emulator::PairMeeting& meeting = thread.block->cluster->meeting_of(thread.block->rank);
+  if (meeting.first == nullptr) {
+    meeting.word = word;
+    meeting.columns = columns;
+    meeting.place = place;
+    meeting.first = &thread;
+    thread.block->grid->wait(thread, {.kind = emulator::Wait::Kind::kPair, .word = word});
+    return meeting.answer;
+  }
+  const Thread& other = *meeting.first;
+  if (other.block == thread.block || meeting.word != word) {
+    fault(thread, "says {} while {} waits for the other block of its pair to say {}", word,
+          other.name(), meeting.word);
+  }
+  if (other.index / kWarpThreads != thread.index / kWarpThreads) {
+    fault(thread, "says {} in another warp of its block than {} in that one's", word, other.name());
+  }
+  if (meeting.columns != columns || meeting.place != place) {
+    fault(thread, "says {} with {} columns and {:#x}, and {} with {} and {:#x}: they must be alike",
+          word, columns, place, other.name(), meeting.columns, meeting.place);
+  }
+  meeting.answer = act();
+  thread.block->grid->wake(*std::exchange(meeting.first, nullptr));
+  return meeting.answer;
+}
+
+emulator::TensorBlocks check_allocation(const Thread& thread, u32 columns, int count,
+                                        const char* word) {
   if (columns < 32 || columns > kTensorColumns || !std::has_single_bit(columns)) {
     fault(thread, "allocates {} columns of tensor memory, no power of two from 32 to 512", columns);
   }
+  if (tensor_core(*thread.block).allocates_no_more) {
+    fault(thread, "allocates tensor memory after tensor_allocate_no_more");
+  }
+  return emulator::tensor_blocks(thread, count, word);
+}
+
+void check_found(const Thread& thread, u32 first, u32 columns) {
+  if (first != TensorMemory::kNowhere) return;
+  fault(thread,
+        "allocates {} columns of tensor memory beside {} of its block: it would wait for "
+        "ever",
+        columns, tensor_core(*thread.block).memory.allocated_columns());
+}
+
+// Before columns are freed.
+void check_idle(const Thread& thread, TensorAddress first, u32 columns) {
+  tensor_core(*thread.block)
+      .memory.check_idle(std::min(first & kColumnMask, kTensorColumns),
+                         std::min(columns, kTensorColumns - std::min(first, kTensorColumns)),
+                         thread);
+}
+
+void release(const Thread& thread, TensorAddress first, u32 columns) {
+  TensorMemory& memory = tensor_core(*thread.block).memory;
+  if (!memory.release(first, columns)) {
+    fault(thread, "frees {} columns of tensor memory from {} on, which is no allocation", columns,
+          first);
+  }
+  memory.forget(first, columns);
+}
+
+// What a thread issues, for its block or as the leader of its pair.
+void copy_scales(TensorAddress destination, u64 descriptor, int count, const char* word) {
+  Thread& thread = self();
+  thread.block->grid->pause(thread);
+  emulator::issue_copy(thread, emulator::tensor_blocks_of_leader(thread, count, word), destination,
+                       descriptor);
+}
+
+void multiply(const BlockScaledMma& mma, int count, const char* word) {
+  Thread& thread = self();
+  thread.block->grid->pause(thread);
+  emulator::issue_multiply(thread, emulator::tensor_blocks_of_leader(thread, count, word), mma);
+}
+
+void commit(SharedAddress barrier, int count, const char* word) {
+  Thread& thread = self();
+  thread.block->grid->pause(thread);
+  emulator::issue_commit(thread, emulator::tensor_blocks_of_leader(thread, count, word), barrier);
 }
 
 void check_load(Thread& thread, TensorAddress first, u32 columns) {
@@ -192,41 +150,68 @@ void check_load(Thread& thread, TensorAddress first, u32 columns) {
 void tensor_allocate(SharedAddress where, u32 columns) {
   Thread& thread = self();
   Block& block = *thread.block;
-  check_allocation(thread, columns);
-  TensorCore& core = tensor_core(block);
-  if (core.allocates_no_more) {
-    fault(thread, "allocates tensor memory after tensor_allocate_no_more");
-  }
+  check_allocation(thread, columns, 1, "tensor_allocate");
   if (!meet(thread, "tensor_allocate")) return;
-  const u32 first = core.memory.allocate(columns, block.grid->random().below(kTensorColumns));
-  if (first == TensorMemory::kNowhere) {
+  const u32 first = tensor_core(block).memory.allocate(
+      columns, block.grid->random().below(kTensorColumns), nullptr);
+  check_found(thread, first, columns);
+  store_shared_bytes(where, &first, sizeof first);
+  thread.warp().meeting.release();
+}
+
+void tensor_allocate_pair(SharedAddress where, u32 columns) {
+  Thread& thread = self();
+  const emulator::TensorBlocks blocks =
+      check_allocation(thread, columns, 2, "tensor_allocate_pair");
+  if (thread.cluster_waits == 0) {
     fault(thread,
-          "allocates {} columns of tensor memory beside {} of its block: it would wait for "
-          "ever",
-          columns, core.memory.allocated_columns());
+          "allocates tensor memory with another block, and nothing tells that it has begun");
   }
+  if (!meet(thread, "tensor_allocate_pair")) return;
+  const u32 first = meet_other(thread, "tensor_allocate_pair", columns, where, [&] {
+    TensorMemory& one = tensor_core(*blocks.of[0]).memory;
+    TensorMemory& other = tensor_core(*blocks.of[1]).memory;
+    return one.allocate(columns, thread.block->grid->random().below(kTensorColumns), &other);
+  });
+  check_found(thread, first, columns);
   store_shared_bytes(where, &first, sizeof first);
   thread.warp().meeting.release();
 }
 
 void tensor_free(TensorAddress first, u32 columns) {
   Thread& thread = self();
-  TensorMemory& memory = tensor_core(*thread.block).memory;
-  memory.check_idle(std::min(first & kColumnMask, kTensorColumns),
-                    std::min(columns, kTensorColumns - std::min(first, kTensorColumns)), thread);
+  emulator::tensor_blocks(thread, 1, "tensor_free");
+  check_idle(thread, first, columns);
   if (!meet(thread, "tensor_free")) return;
-  if (!memory.release(first, columns)) {
-    fault(thread, "frees {} columns of tensor memory from {} on, which is no allocation", columns,
-          first);
-  }
-  memory.forget(first, columns);
+  release(thread, first, columns);
+  thread.warp().meeting.release();
+}
+
+void tensor_free_pair(TensorAddress first, u32 columns) {
+  Thread& thread = self();
+  emulator::tensor_blocks(thread, 2, "tensor_free_pair");
+  check_idle(thread, first, columns);
+  if (!meet(thread, "tensor_free_pair")) return;
+  meet_other(thread, "tensor_free_pair", columns, first, [] { return 0; });
+  release(thread, first, columns);
   thread.warp().meeting.release();
 }
 
 void tensor_allocate_no_more(Site site) {
   if (leaves_out(site, "tensor_allocate_no_more")) return;
   Thread& thread = self();
+  emulator::tensor_blocks(thread, 1, "tensor_allocate_no_more");
   if (!meet(thread, "tensor_allocate_no_more")) return;
+  tensor_core(*thread.block).allocates_no_more = true;
+  thread.warp().meeting.release();
+}
+
+void tensor_allocate_no_more_pair(const Site& site) {
+  if (leaves_out(site, "tensor_allocate_no_more")) return;
+  Thread& thread = self();
+  emulator::tensor_blocks(thread, 2, "tensor_allocate_no_more_pair");
+  if (!meet(thread, "tensor_allocate_no_more_pair")) return;
+  meet_other(thread, "tensor_allocate_no_more_pair", 0, 0, [] { return 0; });
   tensor_core(*thread.block).allocates_no_more = true;
   thread.warp().meeting.release();
 }
@@ -245,67 +230,23 @@ void tensor_fence_after(Site site) {
 }
 
 void tensor_copy_scales(TensorAddress destination, u64 descriptor) {
-  Thread& thread = self();
-  Block& block = *thread.block;
-  block.grid->pause(thread);
-  const u32 event = next_event(thread);
-  const std::string wrong = emulator::scale_source_fault(descriptor);
-  if (!wrong.empty()) fault(thread, "copies scales by a descriptor that {}", wrong);
-  const MatrixView view = emulator::decode_tensor_descriptor(descriptor);
-  note_rows(thread, event, "scales", view, kLanesPerWarp, 1);
-  check_place(thread, "a copy of scales", destination, kScaleColumns, kScaleColumns);
-  TensorMemory& memory = tensor_core(block).memory;
-  memory.note_write(
-      {.first = destination, .columns = kScaleColumns, .what = "scales"},
-      {.thread = &thread, .word = TensorWord::kCopy, .actor = thread.tensor.actor, .event = event});
-  issue_word(thread, event, [&block, &memory, view, destination] {
-    for (u32 lane = 0; lane < kTensorLanes; ++lane) {
-      const u8* const row =
-          block.shared.data(view.chunk_address(static_cast<int>(lane % kLanesPerWarp), 0));
-      for (u32 i = 0; i < kScaleColumns; ++i) {
-        std::memcpy(&memory.at(lane, destination + i), row + 4 * i, sizeof(u32));
-      }
-    }
-  });
+  copy_scales(destination, descriptor, 1, "tensor_copy_scales");
 }
 
-void tensor_multiply(const BlockScaledMma& mma) {
-  Thread& thread = self();
-  Block& block = *thread.block;
-  block.grid->pause(thread);
-  const u32 event = next_event(thread);
-  const std::string wrong = emulator::instruction_fault(mma.instruction);
-  if (!wrong.empty()) fault(thread, "issues an MMA whose instruction descriptor {}", wrong);
-  const emulator::InstructionView view = emulator::decode_instruction(mma.instruction);
-  note_operand(thread, event, "A", mma.a, view.rows);
-  note_operand(thread, event, "B", mma.b, view.columns);
-  note_mma(thread, event, mma, view.columns);
-  const emulator::TensorMma work{.a = emulator::decode_tensor_descriptor(mma.a),
-                                 .b = emulator::decode_tensor_descriptor(mma.b),
-                                 .columns = view.columns,
-                                 .negate = view.negate_a != view.negate_b,
-                                 .sums = mma.sums,
-                                 .a_scales = mma.a_scales,
-                                 .b_scales = mma.b_scales,
-                                 .add = mma.add,
-                                 .model = block.grid->options().tensor_sums};
-  TensorMemory& memory = tensor_core(block).memory;
-  issue_word(thread, event, [&block, &memory, work] { multiply(work, block.shared, memory); });
+void tensor_copy_scales_pair(TensorAddress destination, u64 descriptor) {
+  copy_scales(destination, descriptor, 2, "tensor_copy_scales_pair");
 }
 
-void tensor_commit(SharedAddress barrier_address, Site site) {
-  if (leaves_out(site, "tensor_commit")) return;
-  Thread& thread = self();
-  thread.block->grid->pause(thread);
-  const u32 event = next_event(thread);
-  Barrier& barrier = thread.block->barrier_at(thread, barrier_address);
-  if (!barrier.fenced) {
-    fault(thread, "commits to the barrier at {:#x}, which had no barrier_init_fence",
-          barrier_address);
-  }
-  start(thread, event, [&thread, &barrier, event, issued = thread.tensor.issued] {
-    arrive_for(thread, barrier, event, issued);
-  });
+void tensor_multiply(const BlockScaledMma& mma) { multiply(mma, 1, "tensor_multiply"); }
+
+void tensor_multiply_pair(const BlockScaledMma& mma) { multiply(mma, 2, "tensor_multiply_pair"); }
+
+void tensor_commit(SharedAddress barrier, Site site) {
+  if (!leaves_out(site, "tensor_commit")) commit(barrier, 1, "tensor_commit");
+}
+
+void tensor_commit_pair(SharedAddress barrier, const Site& site) {
+  if (!leaves_out(site, "tensor_commit")) commit(barrier, 2, "tensor_commit_pair");
 }
 
 void tensor_load_columns(TensorAddress first, float* values, u32 columns) {

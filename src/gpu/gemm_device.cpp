@@ -158,6 +158,7 @@ std::vector<Step> steps_of(const GpuPlan& plan, const GroupTable& table, u32* co
     steps.push_back({.kernel = &plan.compiled[*kernel++],
                      .shape = {.grid = {count(launch.block_count)},
                                .block = {count(launch.thread_count)},
+                               .cluster = {count(launch.cluster_blocks)},
                                .shared_bytes = launch.shared_bytes,
                                .dependent = dependent},
                      .args = args,

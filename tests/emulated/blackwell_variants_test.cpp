@@ -20,8 +20,10 @@ std::vector<gpu::sm100::Variant> all_named() {
   return variants;
 }
 
-TEST(BlackwellVariants, AgreeWithTheOracle) {
+// Those with tiles of so many rows.
+void agree_with_the_oracle(int weight_rows) {
   for (const gpu::sm100::Variant& variant : all_named()) {
+    if (variant.knobs.weight_rows != weight_rows) continue;
     for (const Op op : {Op::kGemm, Op::kDual}) {
       const Engine engine({.device = kDevices[0], .emulator_seed = op == Op::kGemm ? 1u : 2u});
       const Problem problem =
@@ -38,6 +40,9 @@ TEST(BlackwellVariants, AgreeWithTheOracle) {
     }
   }
 }
+
+TEST(BlackwellVariants, AgreeWithTheOracle) { agree_with_the_oracle(128); }
+TEST(BlackwellVariants, PairsAgreeWithTheOracle) { agree_with_the_oracle(256); }
 
 // Several k tiles and stages that go round, all codes and scales, negative ones included.
 TEST(BlackwellVariants, StayWithinTheBound) {
@@ -67,18 +72,63 @@ TEST(BlackwellVariants, InOrderTheyGiveTheCpusBits) {
   Scene same(cpu, problem, InputFamily::kNatural);
   same.run(cpu, "cpu_portable");
   EXPECT_EQ(scene.output_bytes(), same.output_bytes());
+  Scene pairs(blackwell, problem, InputFamily::kNatural);
+  pairs.run(blackwell, "gpu_sm100:rows=256");
+  EXPECT_EQ(pairs.output_bytes(), same.output_bytes());
 }
 
-// Two columns at a time, in both types and where rows of C are aligned and where they are not.
-TEST(BlackwellVariants, StoreByTwos) {
+// Pairs of blocks: an odd number of row tiles, so that the last pair's second block has none; k
+// tiles that go round the stages; groups of fewer tokens than a block, or none; sizes that only the
+// device knows. There are two pairs, which share tiles where the schedule is balanced.
+TEST(BlackwellVariants, PairsOfBlocks) {
+  for (const Op op : {Op::kGemm, Op::kDual}) {
+    for (const std::int64_t n : {8, 300}) {
+      const Problem problem = make_problem({1, 0, 33, 16}, n, n == 8 ? 80 : 1296, op);
+      for (const char* variant :
+           {"gpu_sm100:rows=256", "gpu_sm100:tokens=32,rows=256,stages=5,store=vectors",
+            "gpu_sm100:tokens=64,rows=256,store=staged,schedule=balanced"}) {
+        const Engine engine({.device = kDevices[0], .emulator_seed = 2});
+        Scene scene(engine, problem, InputFamily::kExact, 1, {.together = true});
+        scene.run(engine, variant);
+        EXPECT_EQ(scene.why_wrong(), "") << variant << " " << to_string(op) << " " << n;
+      }
+    }
+  }
+}
+
+// Parts of tiles are added in their order, whoever comes last: every order of events gives the same
+// bits.
+TEST(BlackwellVariants, PartsAreAddedInTheirOrder) {
+  const Problem problem =
+      make_problem({5, 20}, 264, 1040, Op::kDual, Activations::kNvfp4, Output::kFp32);
+  for (const char* variant : {"gpu_sm100:split_k=2", "gpu_sm100:schedule=balanced",
+                              "gpu_sm100:tokens=64,rows=256,store=staged,schedule=balanced"}) {
+    std::vector<std::uint8_t> first;
+    for (const std::uint64_t seed : {1u, 2u, 3u}) {
+      const Engine engine({.device = kDevices[0], .emulator_seed = seed});
+      Scene scene(engine, problem, InputFamily::kNatural);
+      scene.run(engine, variant);
+      EXPECT_EQ(scene.why_wrong(), "") << variant;
+      if (first.empty()) first = scene.output_bytes();
+      EXPECT_EQ(scene.output_bytes(), first) << variant << ", seed " << seed;
+    }
+  }
+}
+
+// Two columns at a time, or rows through shared memory, in both types and where rows of C are
+// aligned and where they are not.
+TEST(BlackwellVariants, StoreByTwosAndByRows) {
   const Engine engine({.device = "emulator:sm100"});
   for (const Output output : {Output::kFp16, Output::kFp32}) {
     for (const std::int64_t n : {63, 130}) {
-      for (const std::int64_t padding : {0, 2, 3}) {
-        Scene scene(engine, make_problem({9}, n, 64, Op::kGemm, Activations::kNvfp4, output),
-                    InputFamily::kExact, 1, {.stride_padding = padding});
-        scene.run(engine, "gpu_sm100:store=vectors");
-        EXPECT_EQ(scene.why_wrong(), "") << n << " columns, " << padding << " more per row";
+      for (const std::int64_t padding : {0, 2, 3, 6}) {
+        for (const char* variant : {"gpu_sm100:store=vectors", "gpu_sm100:stages=3,store=staged"}) {
+          Scene scene(engine, make_problem({37}, n, 64, Op::kGemm, Activations::kNvfp4, output),
+                      InputFamily::kExact, 1, {.stride_padding = padding});
+          scene.run(engine, variant);
+          EXPECT_EQ(scene.why_wrong(), "")
+              << variant << ", " << n << " columns, " << padding << " more per row";
+        }
       }
     }
   }
@@ -96,7 +146,7 @@ TEST(BlackwellVariants, ManyGroups) {
 
 TEST(BlackwellVariants, TheDeviceChoosesThem) {
   const Engine engine({.device = "emulator:sm100"});
-  EXPECT_EQ(engine.description(), "emulator of sm_100a, 3 SMs");
+  EXPECT_EQ(engine.description(), "emulator of sm_100a, 4 SMs");
   EXPECT_EQ(engine.plan(make_problem({16, 17}, 64, 64)).variant(), "gpu_sm100");
   EXPECT_EQ(engine.plan(make_problem({16, 16}, 64, 64)).variant(), "gpu_sm100:tokens=16");
   const Problem halves = make_problem({4}, 64, 64, Op::kGemm, Activations::kBf16, Output::kBf16);

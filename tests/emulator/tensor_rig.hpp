@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "emulator/faults.hpp"
@@ -84,6 +85,28 @@ struct TensorChanges {
 
 inline constexpr u32 kTensorThreads = 160;  // four warps that load, and one that multiplies
 
+// By all threads: codes with each row's 16-byte chunks permuted by the row's number.
+inline void put_codes(hw::SharedAddress at, std::span<const u8> codes) {
+  for (u32 i = static_cast<u32>(hw::thread_index()); i < codes.size(); i += kTensorThreads) {
+    const u32 row = i / 128;
+    const u32 chunk = i % 128 / 16 ^ row % 8;
+    hw::store_shared(at + row * 128 + chunk * 16 + i % 16, codes[i]);
+  }
+}
+
+// Scales as 128 x 4 blocks, all rows' blocks of one step after the other.
+inline void put_scales(hw::SharedAddress at, std::span<const u8> scales) {
+  const auto rows = static_cast<u32>(scales.size()) / TensorTile::kScalesPerRow;
+  const u32 blocks = (rows + 127) / 128;
+  for (u32 i = static_cast<u32>(hw::thread_index()); i < blocks * 128 * 16; i += kTensorThreads) {
+    const u32 row = i / 16;
+    const u32 step = i % 16 / 4;
+    hw::store_shared(
+        at + (step * blocks + row / 128) * 512 + row % 32 * 16 + row % 128 / 32 * 4 + i % 4,
+        row < rows ? scales[i] : u8{0});
+  }
+}
+
 class TensorRig {
  public:
   TensorRig(const TensorTile& tile, const TensorChanges& changes, std::vector<float>* sums)
@@ -91,8 +114,10 @@ class TensorRig {
 
   void operator()() const {
     const hw::SharedAddress base = hw::shared_base();
-    put(base + kA, tile_.a_codes, tile_.a_scales, base + kAScales);
-    put(base + kB, tile_.b_codes, tile_.b_scales, base + kBScales);
+    put_codes(base + kA, tile_.a_codes);
+    put_scales(base + kAScales, tile_.a_scales);
+    put_codes(base + kB, tile_.b_codes);
+    put_scales(base + kBScales, tile_.b_scales);
     if (changes_.fence_async) hw::fence_async();
     if (hw::thread_index() == 0) {
       for (u32 i = 0; i < 4; ++i) hw::barrier_init(base + kBarriers + 8 * i, i % 2 == 0 ? 1 : 128);
@@ -139,26 +164,6 @@ class TensorRig {
   static constexpr u32 kBarriers = 55296;  // full, read, full again, read again
   static constexpr u32 kSlot = kBarriers + 32;
   static constexpr u32 kBytes = kSlot + 16;
-
-  // Codes with each row's 16-byte chunks permuted by the row's number; scales as 128 x 4 blocks,
-  // all rows' blocks of one step after the other.
-  static void put(hw::SharedAddress codes_at, const std::vector<u8>& codes,
-                  const std::vector<u8>& scales, hw::SharedAddress scales_at) {
-    const auto rows = static_cast<u32>(codes.size()) / TensorTile::kRowBytes;
-    for (u32 i = static_cast<u32>(hw::thread_index()); i < codes.size(); i += kTensorThreads) {
-      const u32 row = i / 128;
-      const u32 chunk = i % 128 / 16 ^ row % 8;
-      hw::store_shared(codes_at + row * 128 + chunk * 16 + i % 16, codes[i]);
-    }
-    const u32 blocks = (rows + 127) / 128;
-    for (u32 i = static_cast<u32>(hw::thread_index()); i < blocks * 128 * 16; i += kTensorThreads) {
-      const u32 row = i / 16;
-      const u32 step = i % 16 / 4;
-      hw::store_shared(scales_at + (step * blocks + row / 128) * 512 + row % 32 * 16 +
-                           row % 128 / 32 * 4 + i % 4,
-                       row < rows ? scales[i] : u8{0});
-    }
-  }
 
   void multiply(hw::SharedAddress base, hw::TensorAddress tensor) const {
     tile(base, tensor, 0);

@@ -13,8 +13,10 @@
 #include "gpu/hw/emulated_pairs.hpp"
 #include "gpu/hw/emulated_site.hpp"
 #include "gpu/hw/emulated_types.hpp"
+#include "gpu/hw/sm100/emulated_pair.hpp"
 #include "gpu/hw/sm100/emulated_tensor.hpp"
 #include "gpu/hw/sm80/emulated_mma.hpp"
+#include "gpu/hw/sm90/emulated_cluster.hpp"
 #include "gpu/hw/sm90/emulated_mma.hpp"
 #include "gpu/hw/words.hpp"
 

@@ -9,6 +9,8 @@ namespace thresher::gpu::hw {
 
 // A byte address inside the block's shared window.
 using SharedAddress = u32;
+// The same of a block of the cluster, as all its blocks know it.
+using ClusterAddress = u32;
 
 inline constexpr int kWarpThreads = 32;
 inline constexpr int kWarpgroupThreads = 128;

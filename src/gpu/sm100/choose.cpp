@@ -56,6 +56,18 @@ std::vector<Variant> named_variants() {
   turn([](GemmKnobs& k) { k.launches = sm90::Launches::kPerGroup; });
   turn([](GemmKnobs& k) { k.launches = sm90::Launches::kStreams; });
   turn([](GemmKnobs& k) { k.dual = sm90::Dual::kTwoPass; });
+  turn([](GemmKnobs& k) { k.weight_rows = 256; });
+  turn([](GemmKnobs& k) {
+    k.tokens = 32, k.weight_rows = 256, k.stages = 5, k.store = sm90::Store::kVectors;
+  });
+  turn([](GemmKnobs& k) { k.stages = 3, k.store = sm90::Store::kStaged; });
+  turn([](GemmKnobs& k) { k.schedule = sm90::Schedule::kBalanced; });
+  turn([](GemmKnobs& k) { k.split_k = 2; });
+  turn([](GemmKnobs& k) {
+    k.tokens = 64, k.weight_rows = 256, k.store = sm90::Store::kStaged;
+    k.schedule = sm90::Schedule::kBalanced;
+  });
+  turn([](GemmKnobs& k) { k.weight_rows = 256, k.dual = sm90::Dual::kTwoPass; });
   variants.push_back({.knobs = default_knobs(), .graph = true});
   return variants;
 }

@@ -18,15 +18,9 @@ std::string why_not_others(const GemmKnobs& knobs) {
       {unless(knobs.kind == sm90::GemmKind::kPipelined,
               "there is no plain kernel for Blackwell: take kernel = pipelined"),
        unless(knobs.specialised, "warps have roles here: take roles = split"),
-       unless(knobs.weight_rows == static_cast<int>(kTileRows),
-              "the M side of a block-scaled FP4 MMA is 128: take rows = 128"),
        unless(knobs.consumer_warpgroups == 1,
               "four warps reach all lanes of tensor memory: take warpgroups = 1"),
        unless(knobs.fragment_steps == 4, "nothing is decoded here: take steps = 4"),
-       unless(knobs.store != sm90::Store::kStaged,
-              "nothing goes through shared memory here: take store = direct or vectors"),
-       unless(knobs.schedule == sm90::Schedule::kTiles && knobs.split_k == 1,
-              "tiles are computed whole here: take schedule = tiles and split_k = 1"),
        unless(knobs.arrive == sm90::Arrive::kThread,
               "commits free the stages here: take arrive = thread"),
        unless(knobs.prologue == sm90::Prologue::kNone,
@@ -34,9 +28,19 @@ std::string why_not_others(const GemmKnobs& knobs) {
 }
 
 std::string why_not_values(const GemmKnobs& knobs) {
+  const int rows = static_cast<int>(kTileRows);
+  if (knobs.weight_rows != rows && knobs.weight_rows != 2 * rows) {
+    return "the M side of a block-scaled FP4 MMA is 128, or 256 in a pair of blocks: take rows = "
+           "128 or 256";
+  }
   if (knobs.tokens % 8 != 0) return fmt::format("tokens = {} is not a multiple of 8", knobs.tokens);
+  if (knobs.weight_rows == 2 * rows && knobs.tokens % 16 != 0) {
+    return fmt::format("a pair of blocks shares the tokens: tokens = {} is not a multiple of 16",
+                       knobs.tokens);
+  }
   return sm90::first_of({sm90::why_not_between("tokens", knobs.tokens, 8, 256),
                          sm90::why_not_between("stages", knobs.stages, 2, 16),
+                         sm90::why_not_between("split_k", knobs.split_k, 1, 64),
                          sm90::why_not_between("blocks", knobs.blocks_per_sm, 1, 2)});
 }
 
@@ -64,9 +68,9 @@ std::string why_not(const GemmKnobs& knobs, const PlanRequest& request) {
   if (!reason.empty()) return reason;
   for (const Product product : products_of(knobs, request.problem.op)) {
     const GemmConfig config = config_of(knobs, request.problem, product);
-    reason =
-        sm90::first_of({why_not_columns(config), why_not_shared(knobs.kind, config, request.limits),
-                        why_not_size(config, request)});
+    reason = sm90::first_of({why_not_schedule(config), why_not_columns(config),
+                             why_not_shared(knobs.kind, config, request.limits),
+                             why_not_size(config, request)});
     if (!reason.empty()) return reason;
   }
   return {};

@@ -23,7 +23,9 @@ double k_tile_ns(const GemmConfig& config, int width, const sm90::Company& compa
   const double products = products_per_tile(config.product);
   const double columns = std::max<double>(width, kColumnsLeast);
   const double multiply = products * kTileRows * columns * hw::kBlockScaledK / kMultiplyAddsPerNs;
-  const double bytes = products * kTileBytes / kStepsPerTile + width * 36.0;
+  // Of a pair's tokens a block has half of the codes, and all scales.
+  const double of_token = 32.0 / blocks_per_tile(config) + 4;
+  const double bytes = products * kTileBytes / kStepsPerTile + width * of_token;
   const double fetched = bytes * static_cast<double>(company.busy_sms) / kL2BytesPerNs;
   return std::max(multiply, fetched) + kOverheadNs;
 }
@@ -31,7 +33,11 @@ double k_tile_ns(const GemmConfig& config, int width, const sm90::Company& compa
 }  // namespace
 
 const sm90::TileTimes& tile_times() {
-  static const sm90::TileTimes times{.k_tile = k_tile_ns, .finish = 2000, .at_gop_per_s = kGopPerS};
+  static const sm90::TileTimes times{.k_tile = k_tile_ns,
+                                     .finish = 2000,
+                                     .parts = 4000,
+                                     .parts_least = 2000,
+                                     .at_gop_per_s = kGopPerS};
   return times;
 }
 

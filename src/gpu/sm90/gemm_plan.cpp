@@ -38,7 +38,9 @@ int block_count(GemmKind kind, const GemmConfig& config, const PlanRequest& requ
   const std::int64_t most = kind == GemmKind::kPlain
                                 ? kCountMax - 1
                                 : std::int64_t{request.limits.sm_count} * config.blocks_per_sm;
-  return static_cast<int>(std::clamp<std::int64_t>(pieces, 1, most));
+  const int together = blocks_per_tile(config);
+  return together * static_cast<int>(std::clamp<std::int64_t>(
+                        pieces, 1, std::max<std::int64_t>(most / together, 1)));
 }
 
 std::vector<GemmLaunch> gemm_launches(const GemmKnobs& knobs, const PlanRequest& request) {
@@ -57,6 +59,7 @@ std::vector<GemmLaunch> gemm_launches(const GemmKnobs& knobs, const PlanRequest&
                           .first_group = first,
                           .group_count = step,
                           .block_count = block_count(knobs.kind, config, request, launched),
+                          .cluster_blocks = blocks_per_tile(config),
                           .thread_count = thread_count(config),
                           .shared_bytes = shared_bytes_of(knobs.kind, config),
                           .register_count = hands_over ? launch_registers(config) : 0});
@@ -73,6 +76,8 @@ struct PartSpace {
 };
 
 PartSpace part_space(const GemmConfig& config, std::int64_t slots, std::int64_t tiles) {
+  slots *= blocks_per_tile(config);
+  tiles *= blocks_per_tile(config);
   return {.partial_bytes = static_cast<std::size_t>(slots) * partial_elements(config) * 4,
           .counter_bytes = static_cast<std::size_t>(tiles * config.consumer_warpgroups) * 4};
 }
@@ -82,7 +87,8 @@ PartSpace arrange_parts(std::vector<GemmLaunch>& launches, const PlanRequest& re
   for (GemmLaunch& launch : launches) {
     const GemmConfig& config = launch.config;
     if (config.schedule == Schedule::kBalanced) {
-      const PartSpace own = part_space(config, 2 * launch.block_count, launch.block_count);
+      const std::int64_t walkers = launch.block_count / blocks_per_tile(config);
+      const PartSpace own = part_space(config, 2 * walkers, walkers);
       launch.partial_offset = all.partial_bytes;
       launch.counter_offset = all.counter_bytes;
       all.partial_bytes += own.partial_bytes;

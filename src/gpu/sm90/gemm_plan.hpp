@@ -91,6 +91,7 @@ struct GemmLaunch {
   std::uint32_t first_group = 0;
   std::uint32_t group_count = 0;
   int block_count = 0;
+  int cluster_blocks = 1;  // that follow each other in the grid and compute a tile together
   int thread_count = 0;
   std::uint32_t shared_bytes = 0;
   // Per thread at the start, where warpgroups hand registers over; 0: as many as it likes.

@@ -133,8 +133,8 @@ Tiling::Tiling(Groups groups, GemmKind kind, const GemmConfig& config, const SmL
     : times_(times),
       kind_(kind),
       config_(config),
-      rows_(multiplied_rows(config)),
-      sms_(limits.sm_count) {
+      rows_(multiplied_rows(config) / blocks_per_tile(config)),
+      sms_(std::max(limits.sm_count / blocks_per_tile(config), 1)) {
   for (const Group& group : groups) {
     const TokenTiles tiles = cut_tokens(token_cut(config), static_cast<u32>(group.m));
     lots_.push_back(
@@ -148,7 +148,8 @@ Company Tiling::company() const {
   const std::int64_t most = config_.blocks_per_sm;
   const bool balanced = config_.schedule == Schedule::kBalanced;
   const std::int64_t on_sm = balanced ? most : std::min(divide_up(piece_count(), sms_), most);
-  return {.busy_sms = std::min(piece_count(), sms_), .blocks_on_sm = static_cast<int>(on_sm)};
+  return {.busy_sms = std::min(piece_count(), sms_) * blocks_per_tile(config_),
+          .blocks_on_sm = static_cast<int>(on_sm)};
 }
 
 double Tiling::tile_ns(std::int64_t k_tiles, int width) const {
@@ -196,6 +197,14 @@ double Tiling::parts_ns() const {
 }
 
 std::vector<double> Tiling::block_ns() const {
+  std::vector<double> blocks;
+  for (const double ns : walker_ns()) {
+    blocks.insert(blocks.end(), static_cast<std::size_t>(blocks_per_tile(config_)), ns);
+  }
+  return blocks;
+}
+
+std::vector<double> Tiling::walker_ns() const {
   if (tile_count_ == 0) return {};
   const auto alike = [&](double ns) {
     return std::vector<double>(static_cast<std::size_t>(sms_), ns);
@@ -205,7 +214,7 @@ std::vector<double> Tiling::block_ns() const {
   return in_turn_ns();
 }
 
-double Tiling::span_ns() const { return makespan(block_ns(), static_cast<int>(sms_)); }
+double Tiling::span_ns() const { return makespan(walker_ns(), static_cast<int>(sms_)); }
 
 ModelledRun modelled_run(const Problem& problem, const Variant& variant, const Machine& machine,
                          const TileTimes& times) {

@@ -63,6 +63,7 @@ class Tiling {
     std::int64_t k_tiles = 0;
   };
 
+  std::vector<double> walker_ns() const;  // of blocks, or of those that walk as one
   Company company() const;
   double tile_ns(std::int64_t k_tiles, int width) const;
   std::vector<double> in_turn_ns() const;
@@ -73,7 +74,8 @@ class Tiling {
   const TileTimes& times_;
   GemmKind kind_;
   GemmConfig config_;
-  int rows_;  // of weights that a tile multiplies
+  int rows_;  // of weights that a tile multiplies on an SM
+  // SMs, or where blocks compute a tile together, so many SMs each.
   std::int64_t sms_;
   std::vector<Lot> lots_;
   std::int64_t tile_count_ = 0;

@@ -61,8 +61,9 @@ const Knob<Variant> kKnobs[] = {
         "a group's tokens are cut into tiles of three widths, as few and as narrow as "
         "they need, or into tiles of one width",
         "by_group fixed"),
-    number_knob<&GemmKnobs::weight_rows, 128, 256>("rows", "128 or 256", "rows of weights per tile",
-                                                   "128 256"),
+    number_knob<&GemmKnobs::weight_rows, 128, 256>(
+        "rows", "128 or 256",
+        "rows of weights per tile; on Blackwell 256 are a pair of blocks, 128 each", "128 256"),
     number_knob<&GemmKnobs::consumer_warpgroups, 1, 4>(
         "warpgroups", "1, 2 or 4", "consumer warpgroups that share the rows", "1 2 4"),
     number_knob<&GemmKnobs::stages, 2, 32>("stages", "2 to 32",

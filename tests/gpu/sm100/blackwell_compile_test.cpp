@@ -125,6 +125,23 @@ TEST(BlackwellMachineCode, HasTheBlockScaledMma) {
     EXPECT_NE(text.find("UTCCP"), std::string::npos) << "no copy of scales";
     EXPECT_NE(text.find("LDTM"), std::string::npos) << "no load from tensor memory";
     EXPECT_NE(text.find("UBLKCP"), std::string::npos) << "no bulk copy";
+    EXPECT_EQ(text.find(".2CTA"), std::string::npos) << "a word for pairs";
+  }
+}
+
+TEST(BlackwellMachineCode, HasTheMmaOfPairs) {
+  std::string why_not;
+  const std::optional<Compiler> compiler = compiler_for_blackwell(why_not);
+  if (!compiler) GTEST_SKIP() << why_not;
+  const std::string program = find_disassembler();
+  if (program.empty()) GTEST_SKIP() << "no nvdisasm";
+  GemmKnobs knobs = default_knobs();
+  knobs.weight_rows = 256;
+  for (const std::string& source : sources_of({.knobs = knobs}, Output::kFp16)) {
+    const std::string text = disassembled(program, compile(*compiler, source).cubin);
+    EXPECT_NE(text.find("UTCOMMA.2CTA.4X"), std::string::npos) << "no FP4 MMA of pairs";
+    EXPECT_EQ(text.find("UTCOMMA.4X"), std::string::npos) << "an MMA of one block";
+    EXPECT_NE(text.find("UCGABAR"), std::string::npos) << "no barrier of the cluster";
   }
 }
 

@@ -39,18 +39,24 @@ TEST(BlackwellSupport, SaysWhatItCannotDo) {
       {"gpu_sm100:tokens=256,stages=6",
        "sums and scales would take 544 columns of tensor memory and a block has 512: take fewer "
        "tokens, stages or blocks"},
-      {"gpu_sm100:rows=256", "the M side of a block-scaled FP4 MMA is 128: take rows = 128"},
+      {"gpu_sm100:rows=256", ""},
+      {"gpu_sm100:tokens=256,rows=256,stages=4", ""},
+      {"gpu_sm100:tokens=24,rows=256",
+       "a pair of blocks shares the tokens: tokens = 24 is not a multiple of 16"},
+      {"gpu_sm100:rows=192",
+       "the M side of a block-scaled FP4 MMA is 128, or 256 in a pair of blocks: take rows = 128 "
+       "or "
+       "256"},
       {"gpu_sm100:kernel=plain", "there is no plain kernel for Blackwell: take kernel = pipelined"},
       {"gpu_sm100:roles=same", "warps have roles here: take roles = split"},
       {"gpu_sm100:warpgroups=2",
        "four warps reach all lanes of tensor memory: take warpgroups = 1"},
       {"gpu_sm100:steps=2", "nothing is decoded here: take steps = 4"},
-      {"gpu_sm100:store=staged",
-       "nothing goes through shared memory here: take store = direct or vectors"},
-      {"gpu_sm100:split_k=2",
-       "tiles are computed whole here: take schedule = tiles and split_k = 1"},
-      {"gpu_sm100:schedule=balanced",
-       "tiles are computed whole here: take schedule = tiles and split_k = 1"},
+      {"gpu_sm100:store=staged", ""},
+      {"gpu_sm100:tokens=64,rows=256,store=staged,schedule=balanced", ""},
+      {"gpu_sm100:split_k=2", ""},
+      {"gpu_sm100:split_k=2,schedule=balanced",
+       "a balanced schedule cuts k by itself: split_k = 2 must be 1"},
       {"gpu_sm100:arrive=warp", "commits free the stages here: take arrive = thread"},
       {"gpu_sm100:prologue=kernel",
        "the kernel reads activations as they are: take prologue = none"},
@@ -62,6 +68,28 @@ TEST(BlackwellSupport, SaysWhatItCannotDo) {
        "weights for NVFP4 activations are packed for this GPU's own MMA: take gpu_sm100"},
   };
   for (const Case& one : cases) EXPECT_EQ(reason(one.variant), one.why_not) << one.variant;
+}
+
+// Both blocks of a pair are in one cluster, and have parts of their own.
+TEST(BlackwellSupport, PairsAreClusters) {
+  const Problem problem{.name = "p", .groups = {{.m = 300, .n = 2000, .k = 4096}}};
+  const auto plan = [&](const char* variant, int sms) {
+    return plan_of(sm90::variant_from_name(variant), problem, 300,
+                   {.compute_capability = 100, .sm_count = sms});
+  };
+  const sm90::GemmPlan pairs = plan("gpu_sm100:rows=256", 148);
+  EXPECT_EQ(pairs.launches[0].cluster_blocks, 2);
+  EXPECT_EQ(pairs.launches[0].block_count, 2 * 8 * 3);  // row tiles, token tiles
+  EXPECT_EQ(plan("gpu_sm100:rows=256", 5).launches[0].block_count, 4);
+  EXPECT_EQ(plan("gpu_sm100:rows=256", 1).launches[0].block_count, 2);
+  const sm90::GemmPlan alone = plan("gpu_sm100", 5);
+  EXPECT_EQ(alone.launches[0].cluster_blocks, 1);
+  EXPECT_EQ(alone.launches[0].block_count, 5);
+  // Two slots of 128 x 128 floats and a counter for each of 148 blocks.
+  const sm90::GemmPlan balanced = plan("gpu_sm100:rows=256,schedule=balanced", 148);
+  EXPECT_EQ(balanced.launches[0].block_count, 148);
+  EXPECT_EQ(balanced.workspace.counters, 2u * 148 * 128 * 128 * 4);
+  EXPECT_EQ(balanced.workspace.counter_bytes, 148u * 4);
 }
 
 TEST(BlackwellSupport, OtherActivationsAndOtherGpus) {

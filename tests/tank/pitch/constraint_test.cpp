@@ -102,9 +102,15 @@ TEST(Constraint, LimitsOfHopperAreThoseOfTheKernels) {
     EXPECT_FALSE(backend_of_variant(variant).supports(suite.problems[0], variant, {}).ok)
         << variant;
   }
-  Pitch most = variant_pitch({}, "gpu_sm90:tokens=256,stages=6");
-  most.backend = "gpu";
-  EXPECT_EQ(vetoed_by(most), "none");
+  // Blackwell's sums are in tensor memory, and 256 rows are two blocks'.
+  for (const char* variant : {"gpu_sm90:tokens=256,stages=6", "gpu_sm100:rows=256"}) {
+    Pitch most = variant_pitch({}, variant);
+    most.backend = "gpu";
+    EXPECT_EQ(vetoed_by(most), "none") << variant;
+  }
+  Pitch odd = variant_pitch({}, "gpu_sm100:tokens=24,rows=256");
+  odd.backend = "gpu";
+  EXPECT_EQ(vetoed_by(odd), "sm100_pair_n_side_step");
 }
 
 TEST(Constraint, ThePlainKernelTakesNoNotice) {

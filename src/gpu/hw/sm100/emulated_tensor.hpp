@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tcgen05 as the emulator speaks it: MMAs that multiply NVFP4 as it is and leave their sums in
-// tensor memory. For sm_100 alone, and one block at a time (cta_group::1). Never run on a
-// Blackwell: docs/blackwell.md says where each rule comes from.
+// tensor memory. For sm_100 alone, and one block at a time (cta_group::1; emulated_pair.hpp has
+// pairs). Never run on a Blackwell: docs/blackwell.md says where each rule comes from.
 //
 // Tensor memory has 128 lanes and 512 columns of 32 bits. MMAs and copies of scales are one
 // thread's words and asynchronous; a commit has a barrier told when all of the thread's words so

@@ -9,11 +9,13 @@
 // Inputs: weights packed as in tensor_layout.hpp, activations as the caller has them.
 // Roles: tensor_ring.cuh names the warps; token_loader.cuh and weight_loader.cuh fill the stages,
 // tensor_multiply.cuh multiplies, store_columns.cuh finishes tiles while the next is multiplied.
-// Blocks stay and walk the tiles of all groups (gpu/sm90/kernels/tile_walk.cuh).
-// Limits: NVFP4 activations; k a multiple of 16; any n; any number of tokens per group.
+// Tiles of 256 rows are a pair of blocks' (cta_group::2): stage_relay.cuh tells its leader what is
+// there. Blocks stay and walk the tiles of all groups (gpu/sm90/kernels/tile_walk.cuh). Limits:
+// NVFP4 activations; k a multiple of 16; any n; any number of tokens per group.
 #pragma once
 
 #include "gpu/hw/hw.cuh"
+#include "gpu/sm100/kernels/stage_relay.cuh"
 #include "gpu/sm100/kernels/store_columns.cuh"
 #include "gpu/sm100/kernels/tensor_multiply.cuh"
 #include "gpu/sm100/kernels/tensor_ring.cuh"
@@ -32,10 +34,20 @@ THRESHER_DEVICE void set_up(const GemmArgs& args, const TensorRing<kConfig>& rin
   }
   if (warp == kWeightWarp && hw::elect_one()) ring.init();
   if (warp == kMultiplyWarp) {
-    hw::tensor_allocate(ring.slot(), TensorRing<kConfig>::kColumns.allocated);
-    hw::tensor_allocate_no_more();
+    constexpr int kBlocks = TensorRing<kConfig>::kBlocks;
+    hw::tensor_allocate<kBlocks>(ring.slot(), TensorRing<kConfig>::kColumns.allocated);
+    hw::tensor_allocate_no_more<kBlocks>();
   }
   if (warp == kBookWarp) sm90::write_book<kConfig>(ring.book(), args);
+}
+
+template <GemmConfig kConfig>
+THRESHER_DEVICE void multiply(const GemmArgs& args, const TensorRing<kConfig>& ring,
+                              hw::TensorAddress tensor) {
+  if constexpr (TensorRing<kConfig>::kBlocks > 1) {
+    if (ring.rank() != 0) return StageRelay<kConfig>(args, ring).run();
+  }
+  TensorMultiply<kConfig>(args, ring, tensor).run();
 }
 
 template <GemmConfig kConfig>
@@ -47,7 +59,7 @@ THRESHER_DEVICE void play_role(const GemmArgs& args, const TensorRing<kConfig>& 
     return hw::sync_warp();
   }
   if (warp == kMultiplyWarp) {
-    if (hw::elect_one()) TensorMultiply<kConfig>(args, ring, tensor).run();
+    if (hw::elect_one()) multiply<kConfig>(args, ring, tensor);
     return hw::sync_warp();
   }
   hw::wait_for_previous_kernel();
@@ -59,16 +71,18 @@ template <GemmConfig kConfig>
 THRESHER_DEVICE void gemm_kernel(const GemmArgs& args) {
   static_assert(kConfig.mma == sm90::Mma::kBlockScaled);
   static_assert(kConfig.activations == sm90::ActivationType::kNvfp4);
+  constexpr int kBlocks = TensorRing<kConfig>::kBlocks;
   sm90::wait_for_counts(args.table, args.first_group + args.group_count);
   const TensorRing<kConfig> ring{hw::shared_base()};
+  if constexpr (kBlocks > 1) hw::sync_block<kBlocks>();  // both have begun
   set_up<kConfig>(args, ring);
-  hw::sync_block();
+  hw::sync_block<kBlocks>();
   const hw::TensorAddress tensor = hw::load_shared<u32>(ring.slot());
   play_role<kConfig>(args, ring, tensor);
-  hw::sync_block();
+  hw::sync_block<kBlocks>();  // and before that neither may end
   if (hw::warp_index() != kMultiplyWarp) return;
   hw::tensor_fence_after();
-  hw::tensor_free(tensor, TensorRing<kConfig>::kColumns.allocated);
+  hw::tensor_free<kBlocks>(tensor, TensorRing<kConfig>::kColumns.allocated);
 }
 
 }  // namespace thresher::gpu::sm100

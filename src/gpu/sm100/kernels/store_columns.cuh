@@ -2,10 +2,13 @@
 // Four warps take the sums of every tile from tensor memory to C. A thread has one lane: a column
 // of C, for all tokens of the tile; a warp's stores of one token are neighbours. With
 // store = vectors lanes exchange by twos and store two columns at once, where C's alignment allows
-// it. Sums are handed back as soon as the last of them have been loaded.
+// it; with store = staged rows leave through shared memory (staged_rows.cuh). Sums are handed back
+// as soon as the last of them have been loaded. Parts of tiles meet in part_sums.cuh.
 #pragma once
 
 #include "gpu/hw/hw.cuh"
+#include "gpu/sm100/kernels/part_sums.cuh"
+#include "gpu/sm100/kernels/staged_rows.cuh"
 #include "gpu/sm100/kernels/tensor_ring.cuh"
 #include "gpu/sm90/kernels/gemm_values.cuh"
 
@@ -29,16 +32,20 @@ class StoreColumns {
       : args_(args),
         ring_(ring),
         walk_(args, ring.book()),
+        parts_(args, ring),
+        rows_(ring),
         lanes_(tensor +
                hw::tensor_address(static_cast<u32>(hw::warp_index()) * hw::kLanesPerWarp, 0)) {}
 
   THRESHER_DEVICE void run() {
     while (walk_.next()) store_tile();
+    if constexpr (kStaged) rows_.finish();
   }
 
  private:
   using Ring = TensorRing<kConfig>;
   using Output = sm90::TileOutput<kConfig>;
+  static constexpr int kBlocks = Ring::kBlocks;
   static constexpr Product kProduct = kConfig.product;
   static constexpr sm90::OutputType kOutput = stored_type(kConfig);
   using Element = sm90::StoredElement<kOutput>;
@@ -46,41 +53,91 @@ class StoreColumns {
   // Columns of tensor memory at a time; fewer where blocks share the registers of an SM.
   static constexpr int kNarrow = 8;
   static constexpr int kWide = kConfig.blocks_per_sm > 1 ? kNarrow : 16;
+  static constexpr bool kParts = sm90::has_parts(kConfig);
+  static constexpr bool kStaged = kConfig.store == sm90::Store::kStaged;
+  static_assert(kWide <= kStagedTokens);
 
   THRESHER_DEVICE void store_tile() {
-    const Output output(args_, walk_.tile(), walk_.group());
+    Output output(args_, walk_.tile(), walk_.group());
+    if constexpr (kBlocks > 1) output.skip_columns(Ring::rank() * kTileRows);
     const u32 width = hw::broadcast(walk_.tile().width);
-    const u32 buffer = position_.stage;
-    hw::barrier_wait(ring_.sums_full(buffer), position_.parity);
-    hw::tensor_fence_after();
+    // Of few k tiles a part may have none, and nothing was multiplied.
+    const bool multiplied = !kParts || walk_.tile().k_tile_count > 0;
+    if (multiplied) {
+      hw::barrier_wait<kBlocks>(ring_.sums_full(position_.stage), position_.parity);
+      hw::tensor_fence_after();
+    }
+    const bool finishes = !kParts || parts_.arrive(walk_.tile());
     u32 token = 0;
     THRESHER_NO_UNROLL
-    for (; token + kWide <= width; token += kWide) store_tokens<kWide>(output, token, width);
-    if (token < width) store_tokens<kNarrow>(output, token, width);
-    position_.advance();
+    for (; token + kWide <= width; token += kWide) {
+      take_tokens<kWide>(output, {token, width, multiplied, finishes});
+    }
+    if (token < width) take_tokens<kNarrow>(output, {token, width, multiplied, finishes});
+    if (!finishes) parts_.deliver(walk_.tile());
+    if (multiplied) position_.advance();
   }
 
+  // A few tokens of a tile.
+  struct Step {
+    u32 token;
+    u32 width;  // of the tile
+    bool multiplied;
+    bool finishes;  // and does not leave a part in the workspace
+  };
+
   template <int kTokens>
-  THRESHER_DEVICE void store_tokens(const Output& output, u32 token, u32 width) const {
-    float sums[kTokens];
+  THRESHER_DEVICE void take_tokens(const Output& output, const Step& step) {
+    float sums[kTokens] = {};
     float ups[kTokens] = {};
+    if (step.multiplied) load_sums(step, sums, ups);
+    if constexpr (kParts) {
+      if (!step.finishes) return leave_part(step.token, sums, ups);
+      parts_.add(walk_.tile(), 0, step.token, sums);
+      if constexpr (kProduct == Product::kDual) parts_.add(walk_.tile(), 1, step.token, ups);
+    }
+    if constexpr (kStaged) rows_.begin();
+    THRESHER_UNROLL
+    for (u32 i = 0; i < kTokens; i += 2) {
+      store_pair(output, step.token + i, i, &sums[i], &ups[i]);
+    }
+    if constexpr (kStaged) rows_.send(output, step.token, kTokens);
+  }
+
+  // Hands them back with the last of the tile.
+  template <int kTokens>
+  THRESHER_DEVICE void load_sums(const Step& step, float (&sums)[kTokens],
+                                 float (&ups)[kTokens]) const {
     const u32 buffer = position_.stage;
-    hw::tensor_load(lanes_ + Ring::sums(buffer, 0) + token, sums);
+    hw::tensor_load(lanes_ + Ring::sums(buffer, 0) + step.token, sums);
     if constexpr (kProduct == Product::kDual) {
-      hw::tensor_load(lanes_ + Ring::sums(buffer, 1) + token, ups);
+      hw::tensor_load(lanes_ + Ring::sums(buffer, 1) + step.token, ups);
       hw::tensor_wait_loads(ups);
     }
     hw::tensor_wait_loads(sums);
-    if (token + kTokens >= width) {
-      hw::tensor_fence_before();
-      hw::barrier_arrive(ring_.sums_empty(buffer));
-    }
-    THRESHER_UNROLL
-    for (u32 i = 0; i < kTokens; i += 2) store_pair(output, token + i, &sums[i], &ups[i]);
+    if (step.token + kTokens < step.width) return;
+    hw::tensor_fence_before();
+    hand_back(ring_.sums_empty(buffer));
   }
 
-  // Of two tokens.
-  THRESHER_DEVICE void store_pair(const Output& output, u32 token, const float* sums,
+  template <int kTokens>
+  THRESHER_DEVICE void leave_part(u32 token, const float (&sums)[kTokens],
+                                  const float (&ups)[kTokens]) const {
+    parts_.store(walk_.tile(), 0, token, sums);
+    if constexpr (kProduct == Product::kDual) parts_.store(walk_.tile(), 1, token, ups);
+  }
+
+  // To the thread that multiplies, which may be in the other block of the pair.
+  static THRESHER_DEVICE void hand_back(hw::SharedAddress sums_empty) {
+    if constexpr (kBlocks > 1) {
+      hw::barrier_arrive_cluster(hw::cluster_address(sums_empty, 0));
+    } else {
+      hw::barrier_arrive(sums_empty);
+    }
+  }
+
+  // Of two tokens; `place`: of the first among the few.
+  THRESHER_DEVICE void store_pair(const Output& output, u32 token, u32 place, const float* sums,
                                   const float* ups) const {
     const u32 column = static_cast<u32>(hw::thread_index());
     const float values[2] = {value(output, sums[0], ups[0], token, column),
@@ -91,7 +148,13 @@ class StoreColumns {
       if (is_aligned(output)) return store_exchanged(output, token, column, elements);
     }
     THRESHER_UNROLL
-    for (u32 i = 0; i < 2; ++i) store(output, token + i, column, elements[i]);
+    for (u32 i = 0; i < 2; ++i) {
+      if constexpr (kStaged) {
+        rows_.put(place + i, elements[i]);
+      } else {
+        store(output, token + i, column, elements[i]);
+      }
+    }
   }
 
   // Whether two neighbours that begin at an even column can be stored at once.
@@ -157,6 +220,8 @@ class StoreColumns {
   const GemmArgs& args_;
   const Ring& ring_;
   sm90::WalkOf<kConfig, sm90::Walker::kWarp> walk_;
+  const PartSums<kConfig> parts_;  // where tiles have parts
+  StagedRows<kConfig> rows_;       // where they are staged
   const hw::TensorAddress lanes_;  // the warp's, in the first column
   SumsPosition<kConfig> position_;
 };

@@ -60,6 +60,12 @@ THRESHER_DEVICE constexpr u32 first_matrix(Product product) {
   return product == Product::kUpPass ? 1 : 0;
 }
 
+// Of a pair of blocks, which compute 256 rows together, each has 128 rows of weights with their
+// sums and scales, half of the tokens' codes, and all of the tokens' scales.
+THRESHER_DEVICE constexpr u32 block_tokens(const GemmConfig& config) {
+  return static_cast<u32>(config.tokens / blocks_per_tile(config));
+}
+
 // Blocks of 128 rows that the scales of a tile's tokens take.
 THRESHER_DEVICE constexpr u32 token_row_blocks(const GemmConfig& config) {
   return divide_up(static_cast<u32>(config.tokens), 128u);
@@ -104,6 +110,16 @@ THRESHER_DEVICE constexpr TensorColumns tensor_columns(const GemmConfig& config)
   return two.used <= tensor_columns_max(config) ? two : tensor_columns(config, 1);
 }
 
+// Results on their way through shared memory (store = staged): so many tokens at a time in either
+// of two buffers; 16 bytes more per row spread the rows over the banks.
+inline constexpr u32 kStagedTokens = 16;
+THRESHER_DEVICE constexpr u32 staging_row_bytes(const GemmConfig& config) {
+  return kTileRows * static_cast<u32>(element_bytes(stored_type(config))) + 16;
+}
+THRESHER_DEVICE constexpr u32 staging_bytes(const GemmConfig& config) {
+  return config.store == sm90::Store::kStaged ? 2 * kStagedTokens * staging_row_bytes(config) : 0;
+}
+
 // Shared memory of a block, as offsets from its base.
 struct TensorShared {
   u32 tokens = 0;  // codes by stage
@@ -111,11 +127,13 @@ struct TensorShared {
   u32 weight_stage_bytes = 0;
   u32 token_scales = 0;
   u32 token_scale_stage_bytes = 0;
+  u32 staging = 0;
   u32 full = 0;   // by stage: barriers that loads complete
   u32 empty = 0;  // by stage: barriers that commits complete
   u32 sums_full = 0;
   u32 sums_empty = 0;
   u32 slot = 0;  // where tensor memory begins
+  u32 flag = 0;  // one word to tell all threads that store something
   u32 book = 0;
   u32 bytes = 0;
 };
@@ -123,16 +141,18 @@ struct TensorShared {
 THRESHER_DEVICE constexpr TensorShared tensor_shared(const GemmConfig& config) {
   const u32 stages = static_cast<u32>(config.stages);
   TensorShared layout;
-  layout.weights = stages * static_cast<u32>(config.tokens) * kCodeRowBytes;
+  layout.weights = stages * block_tokens(config) * kCodeRowBytes;
   layout.weight_stage_bytes = products_per_tile(config.product) * kTileBytes;
   layout.token_scales = layout.weights + stages * layout.weight_stage_bytes;
   layout.token_scale_stage_bytes = token_row_blocks(config) * kTileScaleBytes;
-  layout.full = layout.token_scales + stages * layout.token_scale_stage_bytes;
+  layout.staging = layout.token_scales + stages * layout.token_scale_stage_bytes;
+  layout.full = layout.staging + staging_bytes(config);
   layout.empty = layout.full + 8 * stages;
   layout.sums_full = layout.empty + 8 * stages;
   layout.sums_empty = layout.sums_full + 16;
   layout.slot = layout.sums_empty + 16;
-  layout.book = round_up(layout.slot + 4, 16);
+  layout.flag = layout.slot + 4;
+  layout.book = round_up(layout.flag + 4, 16);
   layout.bytes = layout.book + sm90::kBookBytes;
   return layout;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One thread issues the MMAs of all tiles: it waits for a stage, has its scales copied to tensor
 // memory, multiplies 64 deep at a time, and commits, which hands the stage back. The width of a
-// tile is a number in the instruction's descriptor, so one loop serves all of them.
+// tile is a number in the instruction's descriptor, so one loop serves all of them. Of a pair of
+// blocks the leader issues for both.
 #pragma once
 
 #include "gpu/hw/hw.cuh"
@@ -17,18 +18,21 @@ class TensorMultiply {
       : ring_(ring), walk_(args, ring.book()), tensor_(tensor) {}
 
   THRESHER_DEVICE void run() {
-    while (walk_.next()) multiply_tile();
+    while (walk_.next()) {
+      if (walk_.tile().k_tile_count > 0) multiply_tile();
+    }
   }
 
  private:
   using Ring = TensorRing<kConfig>;
+  static constexpr int kBlocks = Ring::kBlocks;
 
   THRESHER_DEVICE void multiply_tile() {
     const u32 buffer = sums_.stage;
     // The fence behind the first stage's barrier counts for these sums too.
-    hw::barrier_wait(ring_.sums_empty(buffer), sums_.parity ^ 1);
+    hw::barrier_wait<kBlocks>(ring_.sums_empty(buffer), sums_.parity ^ 1);
     width_ = walk_.tile().width;
-    u32 steps_left = divide_up(walk_.group().k, u32{hw::kBlockScaledK});
+    u32 steps_left = steps_of(walk_.tile());
     bool add = false;
     THRESHER_NO_UNROLL
     while (steps_left > 0) {
@@ -37,13 +41,21 @@ class TensorMultiply {
       steps_left -= steps;
       add = true;
     }
-    hw::tensor_commit(ring_.sums_full(buffer));
+    hw::tensor_commit<kBlocks>(ring_.sums_full(buffer));
     sums_.advance();
+  }
+
+  // Of 64 k: those that there are of the tile's, or its part's.
+  THRESHER_DEVICE u32 steps_of(const sm90::Tile& tile) const {
+    const u32 in_row = divide_up(walk_.group().k, u32{hw::kBlockScaledK});
+    const u32 left = in_row - tile.first_k_tile * kStepsPerTile;
+    const u32 most = tile.k_tile_count * kStepsPerTile;
+    return left < most ? left : most;
   }
 
   THRESHER_DEVICE void multiply_stage(u32 buffer, u32 steps, bool add) {
     const u32 stage = position_.stage;
-    hw::barrier_wait(ring_.full(stage), position_.parity);
+    hw::barrier_wait<kBlocks>(ring_.full(stage), position_.parity);
     hw::tensor_fence_after();
     THRESHER_NO_UNROLL
     for (u32 step = 0; step < steps; ++step) {
@@ -53,15 +65,15 @@ class TensorMultiply {
         multiply_step(stage, step, product, buffer, add || step > 0);
       }
     }
-    hw::tensor_commit(ring_.empty(stage));
+    hw::tensor_commit<kBlocks>(ring_.empty(stage));
     position_.advance();
   }
 
   THRESHER_DEVICE void copy_scales(u32 stage, u32 step) const {
     constexpr u32 kRowBlocks = token_row_blocks(kConfig);
     const auto copy = [this](u32 column, hw::SharedAddress from) {
-      hw::tensor_copy_scales(tensor_ + column,
-                             hw::tensor_descriptor(from, 128, hw::Swizzle::kNone));
+      hw::tensor_copy_scales<kBlocks>(tensor_ + column,
+                                      hw::tensor_descriptor(from, 128, hw::Swizzle::kNone));
     };
     THRESHER_UNROLL
     for (u32 product = 0; product < Ring::kProducts; ++product) {
@@ -83,11 +95,11 @@ class TensorMultiply {
     const auto codes = [step](hw::SharedAddress tile) {
       return hw::tensor_descriptor(tile + step * kStepBytes, 8 * kCodeRowBytes, hw::Swizzle::k128);
     };
-    hw::tensor_multiply(
+    hw::tensor_multiply<kBlocks>(
         {.sums = tensor_ + Ring::sums(buffer, product),
          .a = codes(ring_.weights(stage) + product * kTileBytes),
          .b = codes(ring_.tokens(stage)),
-         .instruction = hw::block_scaled_instruction(width_),
+         .instruction = hw::block_scaled_instruction(width_, kBlocks * kTileRows),
          .a_scales = tensor_ + Ring::a_scales(stage, product) + step * hw::kScaleColumns,
          .b_scales = tensor_ + Ring::b_scales(stage) + step * kRowBlocks * hw::kScaleColumns,
          .add = add});

@@ -12,7 +12,8 @@
 namespace thresher::gpu::sm100 {
 
 // Who does what: four warps store, four load tokens, one thread loads weights, one multiplies, and
-// a warp writes the book of where groups begin.
+// a warp writes the book of where groups begin. Of a pair of blocks one multiplies, the leader; in
+// the other that thread tells the leader what has been loaded there.
 inline constexpr int kStoreWarps = 4;
 inline constexpr int kTokenWarps = 4;
 inline constexpr int kTokenThreads = kTokenWarps * hw::kWarpThreads;
@@ -28,11 +29,12 @@ struct TensorRing {
   static constexpr TensorShared kLayout = tensor_shared(kConfig);
   static constexpr TensorColumns kColumns = tensor_columns(kConfig);
   static constexpr u32 kProducts = products_per_tile(kConfig.product);
+  static constexpr int kBlocks = blocks_per_tile(kConfig);
 
   hw::SharedAddress base;
 
   THRESHER_DEVICE hw::SharedAddress tokens(u32 stage) const {
-    return base + stage * (kConfig.tokens * kCodeRowBytes);
+    return base + stage * (block_tokens(kConfig) * kCodeRowBytes);
   }
   THRESHER_DEVICE hw::SharedAddress weights(u32 stage) const {
     return base + kLayout.weights + stage * kLayout.weight_stage_bytes;
@@ -53,6 +55,8 @@ struct TensorRing {
     return base + kLayout.sums_empty + 8 * buffer;
   }
   THRESHER_DEVICE hw::SharedAddress slot() const { return base + kLayout.slot; }
+  THRESHER_DEVICE hw::SharedAddress flag() const { return base + kLayout.flag; }
+  THRESHER_DEVICE hw::SharedAddress staging() const { return base + kLayout.staging; }
   THRESHER_DEVICE sm90::GroupBook book() const { return {base + kLayout.book}; }
 
   // In tensor memory, from its first column on.
@@ -66,16 +70,24 @@ struct TensorRing {
     return kColumns.sums + stage * (kProducts * kColumns.a_scales + kColumns.b_scales);
   }
 
+  // The block's place in its pair; 0 leads, and is every block that is alone.
+  static THRESHER_DEVICE u32 rank() {
+    if constexpr (kBlocks == 1) return 0;
+    return static_cast<u32>(hw::cluster_rank());
+  }
+
   // By one thread, before the block meets. A stage is full when its weights have arrived and all
-  // threads that load tokens have.
+  // threads that load tokens have; the leader's, when the other block's is full too. All commits
+  // arrive in both blocks; who stores tells the leader.
   THRESHER_DEVICE void init() const {
+    const u32 others = rank() == 0 ? kBlocks - 1 : 0;
     for (u32 stage = 0; stage < kConfig.stages; ++stage) {
-      hw::barrier_init(full(stage), 1 + kTokenThreads);
+      hw::barrier_init(full(stage), 1 + kTokenThreads + others);
       hw::barrier_init(empty(stage), 1);
     }
     for (u32 buffer = 0; buffer < kColumns.buffers; ++buffer) {
       hw::barrier_init(sums_full(buffer), 1);
-      hw::barrier_init(sums_empty(buffer), kStoreWarps * hw::kWarpThreads);
+      hw::barrier_init(sums_empty(buffer), kBlocks * kStoreWarps * hw::kWarpThreads);
     }
     hw::barrier_init_fence();
   }
@@ -83,7 +95,8 @@ struct TensorRing {
 
 template <GemmConfig kConfig>
 THRESHER_DEVICE u32 k_tiles_in(const sm90::GroupWalkOf<kConfig>& group) {
-  return divide_up(group.k, kTileK);
+  static_assert(kTileK == sm90::k_tiles_per_stage(kConfig) * sm90::kTileK);
+  return sm90::k_tiles_of<kConfig>(group);
 }
 
 }  // namespace thresher::gpu::sm100

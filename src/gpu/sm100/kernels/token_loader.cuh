@@ -2,7 +2,8 @@
 // Four warps bring the tokens of every stage into the MMA's layout, from activations as the caller
 // has them: a thread takes blocks of 16 codes with their scale, a slab of rows at a time, and asks
 // for the next before it stores these. A negative scale flips its codes, as in packed weights. Rows
-// beyond the group's tokens and k beyond the matrix become zeros.
+// beyond the group's tokens and k beyond the matrix become zeros. A block of a pair takes the codes
+// of its half of the rows, and the scales of all.
 #pragma once
 
 #include "gpu/hw/hw.cuh"
@@ -47,6 +48,7 @@ class TokenLoader {
 
  private:
   // Fewer at a time where blocks share the registers of an SM.
+  static constexpr int kBlocksOfTile = TensorRing<kConfig>::kBlocks;
   static constexpr u32 kSlabRows = kConfig.blocks_per_sm > 1 ? 32 : 64;
   static constexpr u32 kRowsAtATime = kTokenThreads / kBlocksPerTile;
   static constexpr u32 kBlocks = kSlabRows / kRowsAtATime;
@@ -70,7 +72,9 @@ class TokenLoader {
       first_block_ += kBlocksPerTile;
       if (--k_tiles_left_ > 0) return true;
     }
-    if (!walk_.next()) return false;
+    do {  // of few k tiles a part may have none
+      if (!walk_.next()) return false;
+    } while (walk_.tile().k_tile_count == 0);
     begin_tile();
     return true;
   }
@@ -89,8 +93,8 @@ class TokenLoader {
     width_ = walk_.tile().width;
     token_count_ = left < width_ ? left : width_;
     blocks_per_row_ = group.k / kBlockK;
-    k_tiles_left_ = k_tiles_in<kConfig>(group);
-    first_block_ = 0;
+    k_tiles_left_ = walk_.tile().k_tile_count;
+    first_block_ = walk_.tile().first_k_tile * kBlocksPerTile;
     slab_ = 0;
   }
 
@@ -102,27 +106,42 @@ class TokenLoader {
     for (u32 i = 0; i < kBlocks; ++i) {
       slab.codes[i] = {};
       slab.scales[i] = 0;
-      if (row + i * kRowsAtATime >= token_count_ || block >= blocks_per_row_) continue;
+      const u32 this_row = row + i * kRowsAtATime;
+      if (this_row >= token_count_ || block >= blocks_per_row_) continue;
       const u64 index = first + u64{i} * kRowsAtATime * blocks_per_row_;
-      slab.codes[i] = hw::load_global(codes_from_ + index);
+      if (is_own(this_row, width_)) slab.codes[i] = hw::load_global(codes_from_ + index);
       slab.scales[i] = hw::load_global(scales_from_ + index);
     }
   }
 
   THRESHER_DEVICE void store(const Slab& slab, u32 first_row, u32 width) {
     const u32 stage = position_.stage;
-    if (first_row == 0) hw::barrier_wait(ring_.empty(stage), position_.parity ^ 1);
+    if (first_row == 0) hw::barrier_wait<kBlocksOfTile>(ring_.empty(stage), position_.parity ^ 1);
     THRESHER_UNROLL
     for (u32 i = 0; i < kBlocks; ++i) {
       const u32 row = first_row + row_ + i * kRowsAtATime;
       if (row >= width) continue;
-      const u32 flip = (slab.scales[i] & 0x80) != 0 ? 0x88888888 : 0;
-      hw::store_shared(ring_.tokens(stage) + code_place(row, block_),
-                       U32x2{slab.codes[i].x ^ flip, slab.codes[i].y ^ flip});
+      if (is_own(row, width)) store_codes(slab, i, row - first_own(width));
       hw::store_shared(
           ring_.token_scales(stage) + scale_place(row, block_, token_row_blocks(kConfig)),
           static_cast<u8>(slab.scales[i] & 0x7f));
     }
+  }
+
+  // Where the block's share of a tile's rows begins.
+  static THRESHER_DEVICE u32 first_own(u32 width) {
+    return width / kBlocksOfTile * TensorRing<kConfig>::rank();
+  }
+  static THRESHER_DEVICE bool is_own(u32 row, u32 width) {
+    if constexpr (kBlocksOfTile == 1) return true;
+    return row - first_own(width) < width / kBlocksOfTile;
+  }
+
+  // `row` counts from the block's first.
+  THRESHER_DEVICE void store_codes(const Slab& slab, u32 i, u32 row) const {
+    const u32 flip = (slab.scales[i] & 0x80) != 0 ? 0x88888888 : 0;
+    hw::store_shared(ring_.tokens(position_.stage) + code_place(row, block_),
+                     U32x2{slab.codes[i].x ^ flip, slab.codes[i].y ^ flip});
   }
 
   THRESHER_DEVICE void finish_stage() {

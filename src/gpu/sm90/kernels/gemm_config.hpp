@@ -50,7 +50,7 @@ struct GemmConfig {
 
   int tokens = 128;  // of the widest tile: the width of its MMAs, a multiple of 8 from 8 to 256
   Widths widths = Widths::kByGroup;
-  int weight_rows = 128;        // per tile: 128 or 256 packed rows
+  int weight_rows = 128;        // per tile: 128 or 256 packed rows; 256 block-scaled: of two blocks
   int consumer_warpgroups = 2;  // that share the rows: 1, 2 or 4
   int stages = 4;               // tiles of k in shared memory, at least 2
   int fragment_steps = 4;       // MMA steps (16 k) per fragment buffer: 2 or 4
@@ -177,8 +177,22 @@ THRESHER_DEVICE constexpr float sum_unit(const GemmConfig& config) {
   return kWeightUnit * activation_unit(config.activations);
 }
 
+// Blocks that compute a tile together: each has 128 rows of a block-scaled MMA.
+THRESHER_DEVICE constexpr int blocks_per_tile(Mma mma, int weight_rows) {
+  return mma == Mma::kBlockScaled ? weight_rows / static_cast<int>(kTileRows) : 1;
+}
+THRESHER_DEVICE constexpr int blocks_per_tile(const GemmConfig& config) {
+  return blocks_per_tile(config.mma, config.weight_rows);
+}
+
+// A stage of block-scaled codes is 256 deep, four tiles of k.
+THRESHER_DEVICE constexpr u32 k_tiles_per_stage(const GemmConfig& config) {
+  return config.mma == Mma::kBlockScaled ? 4 : 1;
+}
+
+// They share the tokens equally.
 THRESHER_DEVICE constexpr TokenCut token_cut(const GemmConfig& config) {
-  return {config.tokens, config.widths};
+  return {config.tokens, config.widths, 8 * blocks_per_tile(config)};
 }
 
 inline constexpr u32 kImageRowBytes = kTileK * 2;  // a token's 64 k in 16 bits
@@ -270,8 +284,13 @@ THRESHER_DEVICE constexpr SharedLayout shared_layout(const GemmConfig& config) {
   return layout;
 }
 
-// Floats that one part of one tile, the widest, takes in the workspace.
+// Floats that one part of one tile, the widest, takes in the workspace; of a block of several that
+// compute it.
 THRESHER_DEVICE constexpr u64 partial_elements(const GemmConfig& config) {
+  if (config.mma == Mma::kBlockScaled) {
+    const u32 products = config.product == Product::kDual ? 2 : 1;
+    return u64{products * static_cast<u32>(kTileRows)} * static_cast<u32>(config.tokens);
+  }
   return u64{static_cast<u32>(consumer_threads(config) * strips_per_warpgroup(config))} *
          static_cast<u32>(config.tokens / 2);
 }

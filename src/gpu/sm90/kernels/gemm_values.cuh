@@ -90,6 +90,13 @@ struct TileOutput {
     }
   }
 
+  // Leaves out the first columns, which are others' to finish.
+  THRESHER_DEVICE void skip_columns(u32 columns) {
+    c += u64{columns} * element_bytes(stored_type(kConfig));
+    gates += columns;
+    column_count = column_count > columns ? column_count - columns : 0;
+  }
+
   // Of a token and column of the tile; zero where C ends, so that nothing beyond is read.
   THRESHER_DEVICE float gate(u32 token, u32 column) const {
     if (token >= token_count || column >= column_count) return 0.0f;

@@ -20,8 +20,8 @@ namespace thresher::gpu::sm90 {
 struct Tile {
   u32 first_token = 0;  // in the group
   u32 width = 0;
-  u32 row_tile = 0;  // of the weights, in the group: weight_rows each
-  u32 first_k_tile = 0;
+  u32 row_tile = 0;      // of the weights, in the group: weight_rows each
+  u32 first_k_tile = 0;  // as stages hold them
   u32 k_tile_count = 0;
 
   u32 part = 0;
@@ -44,6 +44,22 @@ struct Tile {
 
 template <GemmConfig kConfig>
 using GroupWalkOf = GroupWalk<token_cut(kConfig)>;
+
+// Tiles of k as stages hold them.
+template <GemmConfig kConfig>
+THRESHER_DEVICE u32 k_tiles_of(const GroupWalkOf<kConfig>& group) {
+  return divide_up(group.k_tile_count, k_tiles_per_stage(kConfig));
+}
+
+// Blocks that compute a tile together walk as one.
+template <GemmConfig kConfig>
+THRESHER_DEVICE u32 walker_index() {
+  return static_cast<u32>(hw::block_index() / blocks_per_tile(kConfig));
+}
+template <GemmConfig kConfig>
+THRESHER_DEVICE u32 walker_count() {
+  return static_cast<u32>(hw::block_count() / blocks_per_tile(kConfig));
+}
 
 template <GemmConfig kConfig>
 THRESHER_DEVICE u32 row_tiles_in(const GroupWalkOf<kConfig>& group) {
@@ -109,7 +125,7 @@ template <GemmConfig kConfig, Walker kWalker>
 class TileWalk {
  public:
   THRESHER_DEVICE TileWalk(const GemmArgs& args, const GroupBook& book) : finder_(args, book) {
-    index_ = book.begin_of_launch() + static_cast<u32>(hw::block_index());
+    index_ = book.begin_of_launch() + walker_index<kConfig>();
   }
 
   // Finds the block's next tile; false: there is none.
@@ -121,7 +137,7 @@ class TileWalk {
     const u32 row_tiles = row_tiles_in<kConfig>(group());
     tile_.set_place(tiles, place / row_tiles, place % row_tiles);
     set_part(in_group % kConfig.split_k);
-    index_ += static_cast<u32>(hw::block_count());
+    index_ += walker_count<kConfig>();
     return true;
   }
 
@@ -135,7 +151,7 @@ class TileWalk {
  private:
   // Parts are equally long but for the last; with few k tiles some are empty.
   THRESHER_DEVICE void set_part(u32 part) {
-    const u32 total = group().k_tile_count;
+    const u32 total = k_tiles_of<kConfig>(group());
     const u32 each = divide_up(total, kConfig.split_k);
     const u32 first = part * each;
     tile_.first_k_tile = first < total ? first : total;
@@ -167,9 +183,10 @@ struct BalancedLength {
   THRESHER_DEVICE static u32 of_row(const GroupWalkOf<kConfig>& group) {
     const TokenTiles& tiles = group.tiles;
     if (tiles.count == 0) return 0;
-    const u32 full = tiles.full_count() * of_tile(group.k_tile_count, kConfig.tokens);
-    const u32 before_last = tiles.count > 1 ? of_tile(group.k_tile_count, tiles.before_last) : 0;
-    return full + before_last + of_tile(group.k_tile_count, tiles.last);
+    const u32 k_tiles = k_tiles_of<kConfig>(group);
+    const u32 full = tiles.full_count() * of_tile(k_tiles, kConfig.tokens);
+    const u32 before_last = tiles.count > 1 ? of_tile(k_tiles, tiles.before_last) : 0;
+    return full + before_last + of_tile(k_tiles, tiles.last);
   }
 
   THRESHER_DEVICE u32 operator()(const GroupWalkOf<kConfig>& group) const {
@@ -181,12 +198,12 @@ template <GemmConfig kConfig, Walker kWalker>
 class BalancedWalk {
  public:
   THRESHER_DEVICE BalancedWalk(const GemmArgs& args, const GroupBook& book)
-      : finder_(args, book), block_(static_cast<u32>(hw::block_index())) {
+      : finder_(args, book), block_(walker_index<kConfig>()) {
     // No stretch within a tile is so short that no k tile begins in it.
     constexpr u32 kShortest = k_tile_cost(kConfig.tokens);
     const u32 begin = book.begin_of_launch();
     const u32 total = book.length();
-    const u32 equal = divide_up(total - begin, static_cast<u32>(hw::block_count()));
+    const u32 equal = divide_up(total - begin, walker_count<kConfig>());
     stretch_ = equal < kShortest ? kShortest : equal;
     origin_ = begin;
     position_ = begin + block_ * stretch_;
@@ -214,7 +231,7 @@ class BalancedWalk {
   // position_ behind it. False: nothing begins there any more.
   THRESHER_DEVICE bool take_from_tile() {
     const TokenTiles& tiles = group().tiles;
-    const u32 k_tiles = group().k_tile_count;
+    const u32 k_tiles = k_tiles_of<kConfig>(group());
     const u32 in_group = position_ - finder_.begin();
     const u32 row_length = Length::of_row(group());
     const u32 row_tile = in_group / row_length;

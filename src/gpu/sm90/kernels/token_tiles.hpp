@@ -17,19 +17,20 @@ namespace thresher::gpu::sm90 {
 enum class Widths : u8 { kByGroup, kFixed };
 
 struct TokenCut {
-  int tokens = 128;  // of the widest tile, a multiple of 8
+  int tokens = 128;  // of the widest tile, a multiple of the granule
   Widths widths = Widths::kByGroup;
+  int granule = 8;  // of widths
 
   bool operator==(const TokenCut&) const = default;
 
   // The widths that there are: from `narrowest` in steps to `tokens`.
   THRESHER_DEVICE constexpr int step() const {
-    const int quarter = tokens / 4 / 8 * 8;
-    return quarter > 8 ? quarter : 8;
+    const int quarter = tokens / 4 / granule * granule;
+    return quarter > granule ? quarter : granule;
   }
   THRESHER_DEVICE constexpr int narrowest() const {
     if (widths == Widths::kFixed) return tokens;
-    return tokens - 2 * step() > 8 ? tokens - 2 * step() : 8;
+    return tokens - 2 * step() > granule ? tokens - 2 * step() : granule;
   }
 };
 

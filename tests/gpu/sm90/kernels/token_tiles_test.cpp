@@ -36,8 +36,11 @@ TEST(TokenTiles, FixedOnesAreAllTheWidest) {
 // main loop, and the padding stays below the bound that the workspace is made
 // for.
 TEST(TokenTiles, HoldAllTokens) {
-  for (int tokens = 8; tokens <= 256; tokens += 8) {
-    const TokenCut cut{.tokens = tokens};
+  for (int index = 1; index <= 48; ++index) {
+    // Multiples of 8, and of 16 where two blocks share a tile.
+    const int granule = index <= 32 ? 8 : 16;
+    const TokenCut cut{.tokens = (index <= 32 ? index : index - 32) * granule, .granule = granule};
+    const int tokens = cut.tokens;
     for (u32 count = 1; count < 1200; ++count) {
       const TokenTiles tiles = cut_tokens(cut, count);
       ASSERT_GE(tiles.column_count(), count);
@@ -49,6 +52,7 @@ TEST(TokenTiles, HoldAllTokens) {
         ASSERT_EQ(tiles.tile_of(tiles.first_token(tile) + width - 1), tile);
         ASSERT_GE(width, static_cast<u32>(cut.narrowest()));
         ASSERT_LE(width, static_cast<u32>(tokens));
+        ASSERT_EQ(width % static_cast<u32>(granule), 0u);
         ASSERT_EQ((width - static_cast<u32>(cut.narrowest())) % static_cast<u32>(cut.step()), 0u);
       }
     }

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clusters in PTX.
+#pragma once
+
+#include "gpu/hw/ptx_barrier.cuh"
+#include "gpu/hw/ptx_threads.cuh"
+#include "gpu/hw/words.hpp"
+
+namespace thresher::gpu::hw {
+
+// Not volatile: it is the same wherever it is asked for.
+THRESHER_DEVICE int cluster_rank() {
+  u32 rank;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return static_cast<int>(rank);
+}
+
+THRESHER_DEVICE int cluster_block_count() {
+  u32 count;
+  asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(count));
+  return static_cast<int>(count);
+}
+
+THRESHER_DEVICE void cluster_arrive() {
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+
+THRESHER_DEVICE void cluster_wait() {
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+template <int kBlocks>
+THRESHER_DEVICE void sync_block() {
+  if constexpr (kBlocks == 1) return sync_block();
+  cluster_arrive();
+  cluster_wait();
+}
+
+THRESHER_DEVICE ClusterAddress cluster_address(SharedAddress address, u32 rank) {
+  ClusterAddress result;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(result) : "r"(address), "r"(rank));
+  return result;
+}
+
+THRESHER_DEVICE void barrier_arrive_cluster(ClusterAddress barrier) {
+  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier)
+               : "memory");
+}
+
+template <int kBlocks>
+THRESHER_DEVICE void barrier_wait(SharedAddress barrier, u32 parity) {
+  if constexpr (kBlocks == 1) return barrier_wait(barrier, parity);
+  u32 complete = 0;
+  while (complete == 0) {
+    asm volatile(
+        "{\n"
+        ".reg .pred p;\n"
+        "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, p;\n"
+        "}"
+        : "=r"(complete)
+        : "r"(barrier), "r"(parity)
+        : "memory");
+  }
+}
+
+}  // namespace thresher::gpu::hw
