@@ -212,6 +212,21 @@ if(THRESHER_INSTALL AND THRESHER_TOOLS AND NOT THRESHER_SANITIZE)
                    -P ${PROJECT_SOURCE_DIR}/tests/install/check.cmake)
 endif()
 
+# Entries for GPU MODE's arena: their Python under torch, their launches in the emulator, which stands where the
+# driver would. Who has torch and nvcc is found out when the test runs.
+if(THRESHER_TOOLS)
+  thresher_test_folder(arena thresher_tools)
+endif()
+if(THRESHER_TOOLS AND NOT THRESHER_SANITIZE)
+  add_library(arena_replay MODULE ${PROJECT_SOURCE_DIR}/tests/arena/replay.cpp)
+  target_link_libraries(arena_replay PRIVATE thresher thresher_flags)
+  target_compile_options(arena_replay PRIVATE -ffp-contract=off $<$<CONFIG:Release>:-O1>)
+  add_test(NAME arena.entry
+           COMMAND python3 -B ${PROJECT_SOURCE_DIR}/tests/arena/entry_check.py
+                   $<TARGET_FILE:thresher_cli> $<TARGET_FILE:arena_replay>)
+  set_tests_properties(arena.entry PROPERTIES SKIP_RETURN_CODE 77)
+endif()
+
 # What the shared library shows is what the headers promise.
 if(TARGET thresher_shared)
   add_test(NAME install.symbols

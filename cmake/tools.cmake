@@ -1,7 +1,7 @@
 # The thresher command. The C++ runtime is linked in, so that the binary runs where nothing can be
 # installed.
 set(tool_sources)
-foreach(folder src/measure src/cli src/referee src/tune src/tank src/cluster src/report bench)
+foreach(folder src/arena src/measure src/cli src/referee src/tune src/tank src/cluster src/report bench)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
   list(APPEND tool_sources ${sources})
 endforeach()
@@ -27,6 +27,10 @@ if(NOT THRESHER_SANITIZE)
   target_link_options(thresher_cli PRIVATE -static-libstdc++ -static-libgcc)
 endif()
 
+# What entries for the arena are made of.
+file(GLOB arena_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/arena/*.py
+     ${PROJECT_SOURCE_DIR}/src/arena/kernels/*)
+thresher_embed(thresher_tools kArenaFiles BASE ${PROJECT_SOURCE_DIR}/src FILES ${arena_files})
 # What NVRTC compiles for the peers on a GPU.
 thresher_embed(thresher_tools kPeerKernelSources BASE ${PROJECT_SOURCE_DIR}
                FILES ${PROJECT_SOURCE_DIR}/bench/gpu_peer_kernels.cuh

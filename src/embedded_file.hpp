@@ -25,6 +25,7 @@ extern const EmbeddedFiles kSeasonFiles;        // seasons/*.toml
 extern const EmbeddedFiles kPageFiles;          // the style of a report
 extern const EmbeddedFiles kContestantHeaders;  // as contestants include them
 extern const EmbeddedFiles kKernelSources;      // device code, as an #include calls it
+extern const EmbeddedFiles kArenaFiles;         // entries' Python, and their device code
 extern const EmbeddedFiles kPeerKernelSources;  // that of the peers in bench/
 
 // Null if there is none.

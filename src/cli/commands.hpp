@@ -21,6 +21,7 @@ Command season_command();
 Command scoreboard_command();
 Command ledger_command();
 Command report_command();
+Command export_command();
 Command referee_command();
 Command referee_simulate_command();
 Command referee_selftest_command();
