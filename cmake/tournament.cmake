@@ -15,6 +15,9 @@ file(GLOB_RECURSE pitch_files CONFIGURE_DEPENDS
 thresher_embed(thresher_tools kPitchFiles BASE ${PROJECT_SOURCE_DIR}/pitches FILES ${pitch_files})
 file(GLOB season_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/seasons/*.toml)
 thresher_embed(thresher_tools kSeasonFiles FILES ${season_files})
+# What was foretold of a B200, as it was sealed.
+thresher_embed(thresher_tools kForecastFiles
+               FILES ${PROJECT_SOURCE_DIR}/results/b200/forecasts.jsonl)
 # What every page of `thresher report` carries.
 thresher_embed(thresher_tools kPageFiles FILES ${PROJECT_SOURCE_DIR}/src/report/page.css)
 thresher_embed(thresher_tools kContestantHeaders BASE ${PROJECT_SOURCE_DIR}/include

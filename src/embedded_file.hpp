@@ -22,6 +22,7 @@ extern const EmbeddedFiles kSuiteFiles;         // suites/*.toml
 extern const EmbeddedFiles kConstraintFiles;    // constraints/*.toml
 extern const EmbeddedFiles kPitchFiles;         // pitches/ and below, with what they run
 extern const EmbeddedFiles kSeasonFiles;        // seasons/*.toml
+extern const EmbeddedFiles kForecastFiles;      // results/b200/forecasts.jsonl
 extern const EmbeddedFiles kPageFiles;          // the style of a report
 extern const EmbeddedFiles kContestantHeaders;  // as contestants include them
 extern const EmbeddedFiles kKernelSources;      // device code, as an #include calls it

@@ -187,12 +187,12 @@ int run_command_line(const std::vector<Command>& commands, int argc, const char*
 
 int run_command_line(int argc, const char* const* argv) {
   return run_command_line(
-      {doctor_command(),   verify_command(),     bench_command(),       variants_command(),
-       suites_command(),   inspect_command(),    quantize_command(),    match_command(),
-       tune_command(),     pitch_command(),      constraints_command(), round_command(),
-       season_command(),   scoreboard_command(), ledger_command(),      report_command(),
-       export_command(),   referee_command(),    task_command(),        worker_command(),
-       caretaker_command()},
+      {doctor_command(), verify_command(),     bench_command(),       variants_command(),
+       suites_command(), inspect_command(),    quantize_command(),    match_command(),
+       tune_command(),   pitch_command(),      constraints_command(), round_command(),
+       season_command(), scoreboard_command(), forecast_command(),    ledger_command(),
+       report_command(), export_command(),     referee_command(),     task_command(),
+       worker_command(), caretaker_command()},
       argc, argv);
 }
 

@@ -19,6 +19,7 @@ Command constraints_command();
 Command round_command();
 Command season_command();
 Command scoreboard_command();
+Command forecast_command();
 Command ledger_command();
 Command report_command();
 Command export_command();

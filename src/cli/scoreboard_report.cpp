@@ -106,7 +106,99 @@ void print_wrong_sheets(const Scoreboard& board) {
   print(table);
 }
 
+// "27.9", "1.10x": of a time in microseconds, of a speedup.
+std::string forecast_number(const ScoredForecast& one, double value) {
+  return one.is_time ? fmt::format("{:.1f}", value) : fmt::format("{:.2f}x", value);
+}
+
+std::string forecast_text(const ScoredForecast& one, const std::optional<ForecastRange>& range) {
+  if (!range) return "";
+  return fmt::format("{} ({} to {})", forecast_number(one, range->value),
+                     forecast_number(one, range->low), forecast_number(one, range->high));
+}
+
+Cell measured_cell(const ScoredForecast& one) {
+  if (one.measured) return forecast_text(one, one.measured);
+  return {one.verdict.empty() ? "by nobody" : one.verdict, Tone::kDim};
+}
+
+std::string score_text(const ScoredForecast& one) {
+  return one.score ? fmt::format("{:.2f}", one.score->loss()) : std::string();
+}
+
+void print_foretold_times(const ForecastScores& scores) {
+  Table table({{"suite"},
+               {"problem"},
+               {"variant"},
+               {"predicted us (80 %)", Align::kRight},
+               {"measured", Align::kRight},
+               {"loss", Align::kRight}});
+  for (const ScoredForecast& one : scores.forecasts) {
+    if (!one.is_time) continue;
+    table.add_row({one.suite, one.subject, one.variant, forecast_text(one, one.predicted),
+                   measured_cell(one), score_text(one)});
+  }
+  print(table);
+}
+
+void print_foretold_speedups(const ForecastScores& scores) {
+  Table table({{"suite"},
+               {"pitch"},
+               {"claimed", Align::kRight},
+               {"predicted (80 %)", Align::kRight},
+               {"works", Align::kRight},
+               {"measured", Align::kRight},
+               {"loss", Align::kRight}});
+  for (const ScoredForecast& one : scores.forecasts) {
+    if (one.is_time) continue;
+    table.add_row({one.suite, one.subject,
+                   one.claimed ? fmt::format("{:.2f}x", one.claimed->value) : std::string(),
+                   one.predicted ? Cell(forecast_text(one, one.predicted)) : Cell("-", Tone::kDim),
+                   one.p_works ? fmt::format("{:.0f} %", 100 * *one.p_works) : std::string(),
+                   measured_cell(one), score_text(one)});
+  }
+  print(table);
+}
+
+// Once for each pitch, whatever the suite.
+void print_foretold_refusals(const ForecastScores& scores) {
+  Table table({{""}, {""}});
+  std::set<std::string> said;
+  for (const ScoredForecast& one : scores.forecasts) {
+    if (one.refused.empty() || !said.insert(one.subject).second) continue;
+    table.add_row({"  " + one.subject, Cell(one.refused, Tone::kDim)});
+  }
+  if (said.empty()) return;
+  fmt::print("\nWithout a forecast\n");
+  print(table);
+}
+
+// Of the season's own suite: nothing of the others can have been measured in it.
+void print_forecasts_of(const Scoreboard& board) {
+  ForecastScores scores = *board.forecasts;
+  const std::size_t left_out = std::erase_if(
+      scores.forecasts, [&](const ScoredForecast& one) { return one.suite != board.suite; });
+  fmt::print("\n");
+  print_forecasts(scores);
+  if (left_out > 0) {
+    fmt::print("{} forecasts more are of other suites; 'thresher forecast' shows them\n", left_out);
+  }
+}
+
 }  // namespace
+
+void print_forecasts(const ForecastScores& scores) {
+  fmt::print("Forecasts for a {}, predicted and not measured, sealed {} ({})\n", scores.device,
+             scores.sealed_utc, scores.hash.substr(0, 12));
+  if (!scores.fault.empty()) fmt::print("Nothing is scored: {}.\n", scores.fault);
+  print_foretold_times(scores);
+  fmt::print("\n");
+  print_foretold_speedups(scores);
+  print_foretold_refusals(scores);
+  if (const std::optional<double> loss = scores.mean_loss()) {
+    fmt::print("Mean loss of what was measured: {:.2f}; 0 is perfect, 1 the worst.\n", *loss);
+  }
+}
 
 void print_scoreboard(const Scoreboard& board) {
   fmt::print("Season {}{}{}{}\n", board.season,
@@ -134,6 +226,7 @@ void print_scoreboard(const Scoreboard& board) {
   if (!board.credibilities.empty()) print_credibilities(board.credibilities, board.reported);
   if (!board.wrong_sheets.empty()) print_wrong_sheets(board);
   for (const std::string& line : board.findings) fmt::print("\n{}\n", line);
+  if (board.forecasts) print_forecasts_of(board);
 }
 
 }  // namespace thresher::cli

@@ -7,5 +7,7 @@
 namespace thresher::cli {
 
 void print_scoreboard(const Scoreboard& board);
+// Of what is predicted, and of what came of it where somebody has measured.
+void print_forecasts(const ForecastScores& scores);
 
 }  // namespace thresher::cli

@@ -63,7 +63,8 @@ Html season_html(const Season& season, std::size_t index) {
   return element("section",
                  headline(season) + gain(season) + scoreboard(season) + claims(season) +
                      heading(3, "Behind it") + rounds(season) + sharks(season) + pitches(season) +
-                     constraints(season) + documents(season) + environment(season),
+                     constraints(season) + documents(season) + forecasts(season) +
+                     environment(season),
                  {{"id", fmt::format("season-{}", index)}}) +
          "\n";
 }

@@ -68,6 +68,7 @@ Html sharks(const Season& season);       // behind a fold: who is believed, and 
 Html pitches(const Season& season);      // behind a fold: what each said, and its fate
 Html constraints(const Season& season);  // behind a fold: what vetoes
 Html documents(const Season& season);    // behind a fold: score sheets and times others reported
+Html forecasts(const Season& season);    // behind a fold: what was foretold
 Html environment(const Season& season);  // behind a fold: the machine and the rules
 
 }  // namespace thresher::report

@@ -71,8 +71,15 @@ void check_recordable(const Json& value, const std::string& path, int depth) {
 void check_recordable(const LedgerEntry& entry) {
   if (entry.season.empty()) throw Error("its season has no name");
   if (entry.kind.empty()) throw Error("its kind has no name");
-  if (entry.source != "measured" && entry.source != "reported") {
-    throw Error(fmt::format("source = {:?} is neither measured nor reported", entry.source));
+  const bool predicted = entry.source == "predicted";
+  if (!predicted && entry.source != "measured" && entry.source != "reported") {
+    throw Error(
+        fmt::format("source = {:?} is neither measured, reported nor predicted", entry.source));
+  }
+  const bool is_forecast = entry.kind == kForecastKind || entry.kind == kForecastsKind;
+  if (predicted != is_forecast) {
+    throw Error(fmt::format("a {} is not {}: what is predicted, and nothing else, is a forecast",
+                            entry.kind, entry.source));
   }
   if (!entry.data.is_object()) throw Error("data is no JSON object");
   check_recordable(entry.data, "data", 0);

@@ -21,11 +21,16 @@ struct LedgerEntry {
   std::string time_utc;  // ISO 8601
   std::string season;    // "seeds", "2026-04-01-a" ...
   std::string kind;      // "season", "pitch", "ballot", "seal", "match", "verdict" ...
-  std::string source;    // "measured" or "reported"
+  std::string source;    // "measured", "reported" or "predicted"
   nlohmann::json data;
   std::string previous_hash;  // hex SHA-256
   std::string hash;
 };
+
+// The kinds of entries that are predicted, and no others are: a forecast, and the entry behind all
+// of them, which says what they rest on and has the hash of their data.
+inline constexpr const char* kForecastKind = "forecast";
+inline constexpr const char* kForecastsKind = "forecasts";
 
 struct LedgerAudit {
   bool ok = true;

@@ -115,6 +115,7 @@ std::vector<PastClaim> past_claims(const Ledger& ledger) {
   std::vector<PastClaim> claims;
   for (const LedgerEntry& entry : ledger.entries()) {
     const Json& data = entry.data;
+    if (entry.source == "predicted") continue;
     if (entry.kind == "pitch") {
       const std::optional<double> log_claim = log_of(field(data, "claim"));
       if (!log_claim) continue;

@@ -65,8 +65,9 @@ class Reader {
     const std::vector<LedgerEntry> entries = ledger.entries(season);
     for (const LedgerEntry& entry : entries) {
       board_.reported = board_.reported || entry.source == "reported";
-      read(entry);
+      if (entry.source != "predicted") read(entry);
     }
+    board_.forecasts = score_forecasts(entries);
     if (board_.reported && board_.credibilities.empty()) {
       for (RoundCredibilities& round : replayed_credibilities(entries)) {
         board_.credibilities.push_back({round.round, std::move(round.weights), std::nullopt});
@@ -171,6 +172,43 @@ OrderedJson range_to_json(const Range& range) {
           {"high", number_or_null(range.high)}};
 }
 
+OrderedJson range_to_json(const std::optional<ForecastRange>& range) {
+  if (!range) return {};
+  return {{"value", range->value}, {"low", range->low}, {"high", range->high}};
+}
+
+OrderedJson score_to_json(const std::optional<ForecastScore>& score) {
+  if (!score) return {};
+  return {{"crps", number_or_null(score->crps)},
+          {"brier", number_or_null(score->brier)},
+          {"loss", score->loss()}};
+}
+
+OrderedJson forecasts_to_json(const std::optional<ForecastScores>& scores) {
+  if (!scores) return {};
+  OrderedJson list = OrderedJson::array();
+  for (const ScoredForecast& one : scores->forecasts) {
+    list.push_back({{"what", one.is_time ? "time" : "speedup"},
+                    {"suite", one.suite},
+                    {one.is_time ? "problem" : "pitch", one.subject},
+                    {"variant", one.variant},
+                    {"refused", one.refused},
+                    {"predicted", range_to_json(one.predicted)},
+                    {"p_works", number_or_null(one.p_works)},
+                    {"claimed", range_to_json(one.claimed)},
+                    {"measured", range_to_json(one.measured)},
+                    {"verdict", one.verdict},
+                    {"score", score_to_json(one.score)}});
+  }
+  return {{"source", "predicted"},
+          {"device", scores->device},
+          {"sealed_utc", scores->sealed_utc},
+          {"hash", scores->hash},
+          {"fault", scores->fault},
+          {"mean_loss", number_or_null(scores->mean_loss())},
+          {"forecasts", std::move(list)}};
+}
+
 }  // namespace
 
 std::string device_of(const Json& environment) {
@@ -221,7 +259,8 @@ nlohmann::ordered_json to_ordered_json(const Scoreboard& board) {
           {"wrong_sheets", std::move(sheets)},
           {"sheet_count", board.sheet_count},
           {"veto_count", board.veto_count},
-          {"findings", board.findings}};
+          {"findings", board.findings},
+          {"forecasts", forecasts_to_json(board.forecasts)}};
 }
 
 }  // namespace thresher

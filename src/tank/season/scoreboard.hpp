@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tank/forecast/scores.hpp"
 #include "tank/ledger/ledger.hpp"
 
 namespace thresher {
@@ -62,6 +63,7 @@ struct Scoreboard {
   int sheet_count = 0;
   int veto_count = 0;
   std::vector<std::string> findings;
+  std::optional<ForecastScores> forecasts;  // of a season on a device that some were sealed for
 };
 
 Scoreboard scoreboard(const Ledger& ledger, const std::string& season);

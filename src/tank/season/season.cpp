@@ -8,6 +8,7 @@
 #include "digest/sha256.hpp"
 #include "engine/backends.hpp"
 #include "referee/statistics/json.hpp"
+#include "tank/forecast/forecasts.hpp"
 #include "tank/season/overtime.hpp"
 #include "tank/season/round.hpp"
 #include "tank/season/seeds_season.hpp"
@@ -27,6 +28,7 @@ class SeasonPlayer {
 
   SeasonResult play() {
     start();
+    enter_forecasts();
     enter_pitches();
     const double deadline = tools_.seconds_now() + seconds_left();
     RoundPlayer player(log_, setup_.rules, tools_, setup_.votes);
@@ -82,6 +84,14 @@ class SeasonPlayer {
                            {"credibilities", last_credibilities(log_.ledger)},
                            {"seconds", setup_.seconds_max},
                            {"seed", setup_.seed}});
+  }
+
+  // Before anything is measured on such a device, what was foretold of it.
+  void enter_forecasts() {
+    const SeasonRecord& record = book_.record;
+    if (!record.start.at("environment").contains("gpu") || !is_forecast(record.limits)) return;
+    if (!record.rounds.empty()) return;
+    append_forecasts(book_.ledger, book_.season, shipped_forecasts());
   }
 
   void enter_pitches() {

@@ -190,6 +190,7 @@ void SeasonRecord::apply_champion(const Json& data, RoundRecord& round) {
 
 void SeasonRecord::apply_data(const LedgerEntry& entry) {
   const Json& data = entry.data;
+  if (entry.source == "predicted") return;  // nothing of a season happens by it
   if (entry.kind == "season") return apply_start(data);
   if (entry.kind == "pitch") return pitches.push_back(pitch_from(data));
   if (entry.kind == "constraint") {

@@ -148,7 +148,8 @@ TEST(Ledger, RefusesEntriesWithoutNamesOrWithAnotherSource) {
   EXPECT_EQ(complaint("", "k", "measured"), "cannot record the 'k' entry: its season has no name");
   EXPECT_EQ(complaint("s", "", "measured"), "cannot record the '' entry: its kind has no name");
   EXPECT_EQ(complaint("s", "k", "guessed"),
-            "cannot record the 'k' entry: source = \"guessed\" is neither measured nor reported");
+            "cannot record the 'k' entry: source = \"guessed\" is neither measured, reported nor "
+            "predicted");
   EXPECT_EQ(complaint("\xff", "k", "measured"),
             "cannot record the 'k' entry: it holds text that is not UTF-8");
   EXPECT_EQ(complaint("s", "k", "measured"), "no error");

@@ -13,6 +13,7 @@
 #include "referee/statistics/json.hpp"
 #include "tank/child.hpp"
 #include "tank/fake_season.hpp"
+#include "tank/forecast/forecasts.hpp"
 #include "tank/scratch_folder.hpp"
 #include "tank/season/seeds_season.hpp"
 
@@ -546,6 +547,7 @@ TEST(Season, WritesNothingThatTheDocumentLeavesOut) {
   season.setup.rules.season = "t";  // where the first one's losers are vetoed
   season.play();
   import_seeds_season(season.ledger);
+  append_forecasts(season.ledger, "t", shipped_forecasts());
   const std::map<std::string, std::string> rows = ledger_document();
   std::set<std::string> written;
   for (const LedgerEntry& entry : season.ledger.entries()) {
