@@ -88,10 +88,10 @@ class SeasonPlayer {
 
   // Before anything is measured on such a device, what was foretold of it.
   void enter_forecasts() {
-    const SeasonRecord& record = book_.record;
+    const SeasonRecord& record = log_.record;
     if (!record.start.at("environment").contains("gpu") || !is_forecast(record.limits)) return;
     if (!record.rounds.empty()) return;
-    append_forecasts(book_.ledger, book_.season, shipped_forecasts());
+    append_forecasts(log_.ledger, log_.season, shipped_forecasts());
   }
 
   void enter_pitches() {
