@@ -247,7 +247,7 @@ std::vector<Case> few_cases() {
                        "gpu_sm90:warpgroups=1,steps=2,dual=two_pass", "gpu_sm90:arrive=warp"}),
       .others = variants_of({"gpu_sm80:tokens=96,rows=256,warpgroups=2,stages=3,prologue=kernel",
                              "gpu_sm80:split_k=2", "gpu_sm80:tokens=16,stages=6"}),
-      .blackwell = variants_of({"gpu_sm100:stages=2", "gpu_sm100:split_k=2",
+      .blackwell = variants_of({"gpu_sm100:stages=2", "gpu_sm100:split_k=2", "gpu_sm100:rows=256",
                                 "gpu_sm100:tokens=64,rows=256,store=staged,schedule=balanced"})};
   variants.hopper.push_back(gpu::sm90::plain_variant());
   return cases_of(variants);
