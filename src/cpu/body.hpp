@@ -16,11 +16,13 @@
 
 namespace thresher::cpu {
 
-// A tile is up to kTileRowsMax rows of A against up to two panels. Sums live in `sums`: one row of
-// kSumColumns floats per row of A, panel p at column 16*p.
+// A tile is up to kTileRowsMax rows of A against some panels. Sums live in `sums`: one row of
+// kSumColumns floats per row of A, panel p at column 16*p. A tile of more panels than kSumPanels
+// has such rows for every two of them, one after the other.
 inline constexpr int kTileRowsMax = 32;
-inline constexpr int kTilePanelsMax = 2;
-inline constexpr int kSumColumns = kTilePanelsMax * kPanelColumns;
+inline constexpr int kTilePanelsMax = 4;
+inline constexpr int kSumPanels = 2;
+inline constexpr int kSumColumns = kSumPanels * kPanelColumns;
 
 // Rows of A as the caller has them: NVFP4 codes and scales, or 16-bit values.
 struct ActivationRows {
@@ -42,7 +44,10 @@ struct TileArgs {
   std::int64_t superblock_count = 0;
   float* sums = nullptr;
   bool add = false;  // go on from `sums` instead of from zero
+  // How far ahead of itself a panel is prefetched; what would lie behind its end is so many bytes
+  // further, where the panel after the tile's last is.
   std::int64_t prefetch_bytes = 0;
+  std::int64_t prefetch_jump_bytes = 0;
 };
 
 using TileFunction = void (*)(const TileArgs& args);
@@ -52,6 +57,8 @@ struct Kernels {
   // Rows and panels of the largest register tile; 0 rows: this body cannot take these activations.
   int tile_rows_max = 0;
   int tile_panels_max = 0;
+  // Direct tiles of few rows come with up to so many panels, in powers of two.
+  int few_rows_panels_max = 0;
   // Sums are kept per superblock chunk, so a chunk boundary changes no bit.
   std::size_t (*activation_bytes)(int row_count, std::int64_t superblock_count) = nullptr;
   // Returns the index of the first NaN scale (row * blocks per row + block), or kNoNan.

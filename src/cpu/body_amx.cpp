@@ -203,14 +203,14 @@ void amx_tile(const TileArgs& args) {
 }
 
 TileFunction find_tile(int rows, int panels) {
-  if (rows > 2 * kTileRows || panels > kTilePanelsMax) return nullptr;
+  if (rows > 2 * kTileRows || panels > kSumPanels) return nullptr;
   if (rows <= kTileRows) return panels == 1 ? amx_tile<1, 1> : amx_tile<1, 2>;
   return panels == 1 ? amx_tile<2, 1> : amx_tile<2, 2>;
 }
 
 Kernels amx_kernels(std::int64_t (*pack)(const ActivationRows&, std::uint8_t*), float unit) {
   return {.tile_rows_max = 2 * kTileRows,
-          .tile_panels_max = kTilePanelsMax,
+          .tile_panels_max = kSumPanels,
           .activation_bytes = activation_bytes,
           .pack = pack,
           .decoded_tile = find_tile,

@@ -35,16 +35,40 @@ TileFunction find_integer_tile(int rows, int panels) {
   return nullptr;
 }
 
-template <class V, int... kRow>
+template <class V, int kPanels, int... kRow>
 TileFunction float_tile_at(int rows, std::integer_sequence<int, kRow...>) {
-  static constexpr TileFunction kTable[] = {float_tile<V, kRow + 1>...};
+  static constexpr TileFunction kTable[] = {float_tile<V, kRow + 1, kPanels>...};
   return kTable[rows - 1];
 }
 
-template <class V, int kRowsMax>
+// With sixteen registers more panels than one only spill.
+template <class V>
+constexpr int kFloatPanelsMax = V::kHasProducts ? kTilePanelsMax : 1;
+
+template <class V, int kRowsOnePanel, int kPanels>
+TileFunction find_float_tile_of(int rows) {
+  // The same number of sums.
+  constexpr int kRowsMax = kPanels > kFloatPanelsMax<V> ? 0 : kRowsOnePanel / kPanels;
+  if constexpr (kRowsMax > 0) {
+    if (rows <= kRowsMax) {
+      return float_tile_at<V, kPanels>(rows, std::make_integer_sequence<int, kRowsMax>{});
+    }
+  }
+  return nullptr;
+}
+
+template <class V, int kRowsOnePanel>
 TileFunction find_float_tile(int rows, int panels) {
-  if (panels != 1 || rows > kRowsMax) return nullptr;
-  return float_tile_at<V>(rows, std::make_integer_sequence<int, kRowsMax>{});
+  switch (panels) {
+    case 1:
+      return find_float_tile_of<V, kRowsOnePanel, 1>(rows);
+    case 2:
+      return find_float_tile_of<V, kRowsOnePanel, 2>(rows);
+    case 4:
+      return find_float_tile_of<V, kRowsOnePanel, 4>(rows);
+    default:
+      return nullptr;
+  }
 }
 
 template <class V, int kRowsOnePanel, int kRowsTwoPanels>
@@ -64,6 +88,7 @@ template <class V, int kRowsMax, WidenFunction widen>
 Kernels float_kernels() {
   return {.tile_rows_max = kRowsMax,
           .tile_panels_max = 1,
+          .few_rows_panels_max = kFloatPanelsMax<V>,
           .activation_bytes = float_activation_bytes,
           .pack = pack_float<widen>,
           .direct_tile = find_float_tile<V, kRowsMax>,

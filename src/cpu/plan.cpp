@@ -76,8 +76,10 @@ GroupCut compute_cut(const CpuPlan& plan, std::size_t index, std::int64_t rows) 
                .row_count = rows,
                .tile_count = small_div_ceil(rows, plan.tile_rows)};
   cut.tasks_per_panel_set = small_div_ceil(cut.tile_count, plan.tiles_per_task);
-  cut.task_count = cut.tasks_per_panel_set * group.panel_set_count;
+  cut.panels_per_task = plan.panels_per_task;
+  cut.task_count = cut.tasks_per_panel_set * divide_up(panel_count(group.n), plan.panels_per_task);
   const std::int64_t tile_rows = cut.tile_count == 1 ? rows : small_div_ceil(rows, cut.tile_count);
+  cut.panels_at_once = plan.panels_at_once[static_cast<std::size_t>(tile_rows)];
   cut.tile_bytes = aligned(static_cast<std::size_t>(tile_rows) * group.activation_row_bytes);
   return cut;
 }
@@ -106,6 +108,36 @@ void cut_group(const CpuPlan& plan, std::size_t index, std::int64_t rows, GroupC
   }
   cut = plan.cut_of_rows[static_cast<std::size_t>(rows)];
   cut.group_index = static_cast<std::int32_t>(index);
+}
+
+// Tasks of a thread, at the least, where tasks are made wider.
+constexpr std::int64_t kTasksPerThread = 4;
+
+// A task of few rows takes all panels that its tiles multiply at once, where that leaves enough
+// tasks for all threads.
+void widen_tasks(const CpuPlan& plan, std::size_t group_count, GroupCut& cut) {
+  if (cut.decode_panels) return;
+  const std::int64_t wide = cut.panels_at_once * plan.panel_set_size() / kSumPanels;
+  if (wide <= cut.panels_per_task) return;
+  const std::int64_t panels = panel_count(plan.groups[static_cast<std::size_t>(cut.group_index)].n);
+  const std::int64_t tasks = cut.tasks_per_panel_set * small_div_ceil(panels, wide);
+  if (tasks * static_cast<std::int64_t>(group_count) < kTasksPerThread * plan.thread_count) return;
+  cut.panels_per_task = wide;
+  cut.task_count = tasks;
+}
+
+// For tiles of no rows to kTileRowsMax.
+std::array<int, kTileRowsMax + 1> panels_at_once(const CpuPlan& plan) {
+  std::array<int, kTileRowsMax + 1> panels;
+  panels.fill(plan.tile_panels);
+  if (plan.kernels->direct_tile == nullptr) return panels;
+  for (int rows = 1; rows <= plan.tile_rows; ++rows) {
+    for (int more = 2 * plan.tile_panels; more <= plan.kernels->few_rows_panels_max; more *= 2) {
+      if (plan.kernels->direct_tile(rows, more) == nullptr) break;
+      panels[static_cast<std::size_t>(rows)] = more;
+    }
+  }
+  return panels;
 }
 
 // The most that any distribution of the tokens can need.
@@ -161,7 +193,7 @@ class Arranger {
       const std::int64_t chunk = std::min<std::int64_t>(
           superblocks_max_, plan_.variant.chunk_elements / kSuperblockElements);
       const int slots = plan_.variant.roles == Roles::kSplit ? kRingSlots : 1;
-      plan_.scratch_bytes += aligned(plan_.kernels->decoded_bytes(kTilePanelsMax, chunk)) *
+      plan_.scratch_bytes += aligned(plan_.kernels->decoded_bytes(kSumPanels, chunk)) *
                              static_cast<std::size_t>(slots);
     }
     plan_.scratch_offset = take(plan_.scratch_bytes * static_cast<std::size_t>(plan_.thread_count));
@@ -208,6 +240,7 @@ CpuPlan make_plan(const Problem& problem, const Variant& variant, int thread_cou
   plan.tile_panels = std::min(variant.tile_columns / kPanelColumns, plan.kernels->tile_panels_max);
   const Cuts cuts(variant, *plan.kernels);
   plan.tile_rows = cuts.tile_rows;
+  plan.panels_at_once = panels_at_once(plan);
   plan.tiles_per_task = cuts.tiles_per_task;
   plan.panels_per_task = cuts.panels_per_task;
   plan.tokens_max = std::max(tokens_max, token_count(problem));
@@ -216,7 +249,6 @@ CpuPlan make_plan(const Problem& problem, const Variant& variant, int thread_cou
     plan.groups.push_back(
         {.n = group.n,
          .superblock_count = superblock_count(group.k),
-         .panel_set_count = divide_up(panel_count(group.n), plan.panels_per_task),
          .activation_row_bytes = plan.kernels->activation_bytes(1, superblock_count(group.k))});
     row_counts.push_back(static_cast<std::uint32_t>(group.m));
   }
@@ -243,6 +275,7 @@ Cut cut_rows(const CpuPlan& plan, std::span<const std::uint32_t> row_counts,
   std::size_t activation_offset = plan.activation_offset;
   std::size_t gate_offset = plan.gate_offset;
   for (GroupCut& group : storage.first(group_count)) {
+    widen_tasks(plan, group_count, group);
     group.first_tile = cut.tile_count;
     group.first_task = cut.task_count;
     group.activation_offset = activation_offset;
@@ -277,7 +310,7 @@ Task task_at(const CpuPlan& plan, const Cut& cut, std::int64_t index) {
   const GroupCut& group = group_at<&GroupCut::first_task>(cut, index);
   const std::int64_t in_group = index - group.first_task;
   const std::int64_t tile = in_group % group.tasks_per_panel_set * plan.tiles_per_task;
-  const std::int64_t panel = in_group / group.tasks_per_panel_set * plan.panels_per_task;
+  const std::int64_t panel = in_group / group.tasks_per_panel_set * group.panels_per_task;
   const std::int64_t panels =
       panel_count(plan.groups[static_cast<std::size_t>(group.group_index)].n);
   return {
@@ -285,7 +318,7 @@ Task task_at(const CpuPlan& plan, const Cut& cut, std::int64_t index) {
       .first_token_tile = tile,
       .token_tile_count = static_cast<int>(std::min(plan.tiles_per_task, group.tile_count - tile)),
       .first_panel = panel,
-      .panel_count = std::min(plan.panels_per_task, panels - panel)};
+      .panel_count = std::min(group.panels_per_task, panels - panel)};
 }
 
 }  // namespace thresher::cpu

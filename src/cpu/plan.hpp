@@ -8,6 +8,7 @@
 // C belongs to exactly one task.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -38,9 +39,11 @@ struct GroupCut {
   std::int64_t first_task = 0;  // among the tasks of all groups
   std::int64_t task_count = 0;
   std::int64_t tasks_per_panel_set = 0;  // that the token tiles are dealt out to
-  std::size_t activation_offset = 0;     // of the first tile
-  std::size_t tile_bytes = 0;            // from one tile's activations to the next's
-  std::size_t gate_offset = 0;           // two-pass dual: row_count x n floats in the workspace
+  std::int64_t panels_per_task = 0;
+  int panels_at_once = 1;             // of weights, that a direct tile multiplies
+  std::size_t activation_offset = 0;  // of the first tile
+  std::size_t tile_bytes = 0;         // from one tile's activations to the next's
+  std::size_t gate_offset = 0;        // two-pass dual: row_count x n floats in the workspace
 };
 
 // A rectangle of one group's C: some token tiles by some panels of 16 columns.
@@ -62,7 +65,6 @@ struct Cut {
 struct GroupPlan {
   std::int64_t n = 0;
   std::int64_t superblock_count = 0;
-  std::int64_t panel_set_count = 0;      // that its panels are dealt out in, to tasks
   std::size_t activation_row_bytes = 0;  // packed; those of a tile are as many times that
 };
 
@@ -78,6 +80,8 @@ struct CpuPlan {
   std::int64_t tiles_per_task = 1;
   std::int64_t panels_per_task = 1;
   std::int64_t tokens_max = 0;  // of all groups together in a call
+  // Panels of weights that direct tiles of so many rows multiply at once.
+  std::array<int, kTileRowsMax + 1> panels_at_once = {};
   std::vector<GroupPlan> groups;
   // Where all groups are alike: how a group of so many rows is cut, for the smaller numbers.
   std::vector<GroupCut> cut_of_rows;
@@ -100,7 +104,7 @@ struct CpuPlan {
   Cut cut() const { return {group_cuts, tile_count, task_count}; }
   bool two_pass() const { return op == Op::kDual && variant.dual == Dual::kTwoPass; }
   // Panels of C that a task computes at a time: of a fused dual one, from a gate and an up panel.
-  int panel_set_size() const { return op == Op::kDual && !two_pass() ? 1 : kTilePanelsMax; }
+  int panel_set_size() const { return op == Op::kDual && !two_pass() ? 1 : kSumPanels; }
 };
 
 // With this many token tiles and tasks and default knobs C has 2^38 elements: an absurd problem is

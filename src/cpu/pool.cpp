@@ -38,7 +38,8 @@ std::uint32_t count_forks() {
 
 }  // namespace
 
-Pool::Pool(int thread_count) : fork_count_(count_forks()) {
+Pool::Pool(int thread_count)
+    : fork_count_(count_forks()), stretches_(static_cast<std::size_t>(std::max(1, thread_count))) {
   workers_.reserve(static_cast<std::size_t>(std::max(0, thread_count - 1)));
   try {
     for (int index = 1; index < thread_count; ++index) {

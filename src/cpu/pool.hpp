@@ -38,6 +38,28 @@ class Pool {
              &work);
   }
 
+  // The same, but neighbours are mostly done by the same thread, in their order: every thread has a
+  // stretch, and helps others when it is through.
+  template <class Work>
+  void for_each_in_stretches(std::int64_t count, const Work& work) {
+    const std::int64_t threads = thread_count();
+    for (std::int64_t t = 0; t < threads; ++t) {
+      stretches_[static_cast<std::size_t>(t)].next.store(count * t / threads,
+                                                         std::memory_order_relaxed);
+    }
+    run([&](int thread_index) {
+      for (std::int64_t turn = 0; turn < threads; ++turn) {
+        const std::int64_t owner = (thread_index + turn) % threads;
+        std::atomic<std::int64_t>& next = stretches_[static_cast<std::size_t>(owner)].next;
+        const std::int64_t behind = count * (owner + 1) / threads;
+        for (std::int64_t i = next.fetch_add(1, std::memory_order_relaxed); i < behind;
+             i = next.fetch_add(1, std::memory_order_relaxed)) {
+          work(i, thread_index);
+        }
+      }
+    });
+  }
+
   // work(index) for every index below `count`, taken by whichever thread is free.
   template <class Work>
   void for_each(std::int64_t count, const Work& work) {
@@ -58,8 +80,14 @@ class Pool {
   void stop();
   bool is_of_parent() const;
 
+  // The next index of a thread's stretch, in a cache line of its own.
+  struct alignas(64) Stretch {
+    std::atomic<std::int64_t> next{0};
+  };
+
   std::uint32_t fork_count_;  // when it was made
   std::vector<std::thread> workers_;
+  std::vector<Stretch> stretches_;
   Placement placement_;
   Function function_ = nullptr;
   const void* context_ = nullptr;

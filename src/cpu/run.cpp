@@ -22,7 +22,7 @@ struct PanelSet {
   std::int64_t first_panel = 0;  // of C
   int panel_count = 0;           // panels of C
   int weight_panel_count = 0;    // panels of weights: 2 where gate and up are fused
-  const std::uint8_t* panels[kTilePanelsMax] = {nullptr, nullptr};
+  const std::uint8_t* panels[kSumPanels] = {nullptr, nullptr};
 };
 
 // Tasks that may be computed in any order.
@@ -67,7 +67,9 @@ class Runner {
     return scratch(thread_index) + plan_.sums_bytes + slot_bytes * static_cast<std::size_t>(slot);
   }
 
-  void direct_panels(const PanelSet& set, Pass pass, float* sums) const;
+  void direct_task(const Task& task, Pass pass, float* sums) const;
+  void direct_panels(std::span<const PanelSet> sets, Pass pass, float* sums) const;
+  void direct_tiles(std::span<const PanelSet> sets, TileArgs args, float* sums) const;
   void decode_chunk(const PanelSet& set, std::int64_t first, std::int64_t count,
                     std::uint8_t* out) const;
   void multiply_chunk(const PanelSet& set, Pass pass, std::int64_t first, std::int64_t count,
@@ -126,8 +128,8 @@ void Runner::for_each_chunk(const Task& task, const Work& work) const {
 }
 
 void Runner::compute(const Task& task, Pass pass, int thread_index) const {
+  if (!task.group->decode_panels) return direct_task(task, pass, sums(thread_index));
   for_each_panel_set(task, pass, [&](const PanelSet& set) {
-    if (!task.group->decode_panels) return direct_panels(set, pass, sums(thread_index));
     for_each_chunk(task, [&](std::int64_t first, std::int64_t count) {
       decode_chunk(set, first, count, decoded(thread_index, 0));
       multiply_chunk(set, pass, first, count, decoded(thread_index, 0), sums(thread_index));
@@ -135,22 +137,58 @@ void Runner::compute(const Task& task, Pass pass, int thread_index) const {
   });
 }
 
-void Runner::direct_panels(const PanelSet& set, Pass pass, float* sums) const {
-  const int step = std::min(plan_.tile_panels, set.weight_panel_count);
-  for (int index = 0; index < set.task->token_tile_count; ++index) {
-    const TokenTile tile = token_tile(*set.task, index);
+// As many panel sets together as a tile takes panels.
+void Runner::direct_task(const Task& task, Pass pass, float* sums) const {
+  constexpr std::size_t kSetsMax = kTilePanelsMax / kSumPanels;
+  const auto sets_at_once =
+      static_cast<std::size_t>(std::max(1, task.group->panels_at_once / kSumPanels));
+  PanelSet sets[kSetsMax];
+  std::size_t count = 0;
+  for_each_panel_set(task, pass, [&](const PanelSet& set) {
+    sets[count++] = set;
+    if (count < sets_at_once) return;
+    direct_panels({sets, count}, pass, sums);
+    count = 0;
+  });
+  if (count > 0) direct_panels({sets, count}, pass, sums);
+}
+
+void Runner::direct_panels(std::span<const PanelSet> sets, Pass pass, float* sums) const {
+  const Task& task = *sets.front().task;
+  for (int index = 0; index < task.token_tile_count; ++index) {
+    const TokenTile tile = token_tile(task, index);
     TileArgs args{.activations = workspace_ + tile.activation_offset,
                   .row_count = tile.row_count,
-                  .superblock_count = group(*set.task).superblock_count};
+                  .superblock_count = group(task).superblock_count};
     // The first token tile brings the panels into cache; the others find them there.
     if (index == 0) args.prefetch_bytes = std::int64_t{plan_.variant.stages} * kSuperblockBytes;
-    const TileFunction multiply = kernels_.direct_tile(tile.row_count, step);
-    for (int panel = 0; panel < set.weight_panel_count; panel += step) {
-      for (int i = 0; i < step; ++i) args.panels[i] = set.panels[panel + i];
-      args.sums = sums + panel * kPanelColumns;
-      multiply(args);
+    direct_tiles(sets, args, sums);
+    for (const PanelSet& set : sets) {
+      finish(set, pass, tile, sums);
+      sums += tile.row_count * kSumColumns;
     }
-    finish(set, pass, tile, sums);
+    sums -= static_cast<std::ptrdiff_t>(sets.size()) * tile.row_count * kSumColumns;
+  }
+}
+
+// One row of tiles over all panels of the sets: as wide ones as there are, then what is left.
+void Runner::direct_tiles(std::span<const PanelSet> sets, TileArgs args, float* sums) const {
+  const std::uint8_t* panels[kTilePanelsMax];
+  int count = 0;
+  for (const PanelSet& set : sets) {
+    for (int i = 0; i < set.weight_panel_count; ++i) panels[count++] = set.panels[i];
+  }
+  const std::int64_t ahead = args.prefetch_bytes;
+  int step = sets.front().task->group->panels_at_once;
+  for (int panel = 0; panel < count; panel += step) {
+    while (step > count - panel) step /= 2;
+    std::copy_n(panels + panel, step, args.panels);
+    args.sums = sums + (panel / kSumPanels * args.row_count) * kSumColumns +
+                panel % kSumPanels * kPanelColumns;
+    // Panels follow each other in memory, and each is a stream of its own.
+    args.prefetch_bytes = ahead / step;
+    args.prefetch_jump_bytes = (step - 1) * args.superblock_count * kSuperblockBytes;
+    kernels_.direct_tile(args.row_count, step)(args);
   }
 }
 
@@ -158,7 +196,7 @@ void Runner::decode_chunk(const PanelSet& set, std::int64_t first, std::int64_t 
                           std::uint8_t* out) const {
   const int step = std::min(plan_.tile_panels, set.weight_panel_count);
   for (int panel = 0; panel < set.weight_panel_count; panel += step) {
-    const std::uint8_t* panels[kTilePanelsMax] = {nullptr, nullptr};
+    const std::uint8_t* panels[kSumPanels] = {nullptr, nullptr};
     for (int i = 0; i < step; ++i) panels[i] = set.panels[panel + i] + first * kSuperblockBytes;
     kernels_.decode(panels, step, count, out);
     out += kernels_.decoded_bytes(step, count);
@@ -266,7 +304,7 @@ void run_tasks(const CpuPlan& plan, const Cut& cut, const Runner& runner, TaskRa
                Pool& pool) {
   const auto run_pass = [&](Pass pass) {
     if (plan.variant.roles == Roles::kSplit) return run_pairs(runner, tasks, pass, pool);
-    pool.for_each(tasks.count, [&](std::int64_t index, int thread_index) {
+    pool.for_each_in_stretches(tasks.count, [&](std::int64_t index, int thread_index) {
       runner.compute(task_at(plan, cut, tasks.first + index), pass, thread_index);
     });
   };

@@ -90,43 +90,102 @@ inline void add_quad(const typename V::Int* dwords, const typename V::Float* sca
   (add_k(std::integral_constant<int, kJ>{}), ...);
 }
 
-template <class V, int kRows>
-void float_tile(const TileArgs& args) {
-  constexpr int kVectors = kPanelColumns / V::kLanes;
-  const auto four = std::make_integer_sequence<int, 4>{};
-  const std::uint8_t* panel = args.panels[0];
-  const float* activations = reinterpret_cast<const float*>(args.activations);
-  typename V::Float sums[kRows][kVectors];
-  for (int row = 0; row < kRows; ++row) {
+// The same for one row, the other way round: the row's value times each of the 16 codes is made
+// once for all columns, and looked up instead of the weight. (a * code) * scale is the same real
+// number as a * (code * scale), and both inner products are exact: the sum's bits are the same,
+// and a multiplication per weight is saved.
+template <class V, int kVectors, int kHigh, int... kJ>
+inline void add_quad_of_row(const typename V::Int* dwords, const typename V::Float* scales,
+                            const float* activations, typename V::Float* sums,
+                            std::integer_sequence<int, kJ...>) {
+  const auto add_k = [&]<int kIndex>(std::integral_constant<int, kIndex>) {
+    const auto products = V::products(activations + kIndex);
     for (int vector = 0; vector < kVectors; ++vector) {
-      sums[row][vector] =
-          args.add ? V::load(args.sums + row * kSumColumns + vector * V::kLanes) : V::zero();
+      const auto product = V::template look_up<8 * kIndex + 4 * kHigh>(dwords[vector], products);
+      sums[vector] = V::fma(product, scales[vector], sums[vector]);
+    }
+  };
+  (add_k(std::integral_constant<int, kJ>{}), ...);
+}
+
+// A sum waits for its own multiply-add before the next: tiles of few rows take several panels at
+// once, so that there are enough sums to be busy with.
+template <class V, int kRows, int kPanels>
+struct FloatTile {
+  static constexpr int kPerPanel = kPanelColumns / V::kLanes;
+  static constexpr int kVectors = kPanels * kPerPanel;
+  static constexpr bool kLooksUp = kRows == 1 && V::kHasProducts;
+
+  static float* sums_at(const TileArgs& args, int row, int vector) {
+    const int panel = vector / kPerPanel;
+    return args.sums + (panel / kSumPanels * kRows + row) * kSumColumns +
+           panel % kSumPanels * kPanelColumns + vector % kPerPanel * V::kLanes;
+  }
+
+  void load(const TileArgs& args) {
+    for (int row = 0; row < kRows; ++row) {
+      for (int vector = 0; vector < kVectors; ++vector) {
+        sums[row][vector] = args.add ? V::load(sums_at(args, row, vector)) : V::zero();
+      }
     }
   }
-  for (std::int64_t superblock = 0; superblock < args.superblock_count; ++superblock) {
-    for (int half = 0; half < 2 * kBlocksPerSuperblock; ++half) {
-      if (args.prefetch_bytes > 0 && half % 2 == 0) {
-        prefetch_block(panel, half / 2, args.prefetch_bytes);
-      }
-      typename V::Int dwords[kVectors];
-      typename V::Float scales[kVectors];
+  void store(const TileArgs& args) const {
+    for (int row = 0; row < kRows; ++row) {
       for (int vector = 0; vector < kVectors; ++vector) {
-        dwords[vector] = V::load_bytes(panel + half * 64 + vector * V::kLanes * 4);
-        scales[vector] =
-            V::scales(panel + kSuperblockCodeBytes + half / 2 * kPanelColumns + vector * V::kLanes);
+        V::store(sums_at(args, row, vector), sums[row][vector]);
+      }
+    }
+  }
+
+  // 16 k of all columns.
+  void add_block(const std::uint8_t* const* panels, int block, const float* activations) {
+    typename V::Float scales[kVectors];
+    for (int vector = 0; vector < kVectors; ++vector) {
+      scales[vector] = V::scales(panels[vector / kPerPanel] + kSuperblockCodeBytes +
+                                 block * kPanelColumns + vector % kPerPanel * V::kLanes);
+      if constexpr (kLooksUp) scales[vector] = V::scales_of_products(scales[vector]);
+    }
+#pragma GCC unroll 2
+    for (int half = 0; half < 2; ++half) {
+      typename V::Int dwords[kVectors];
+      for (int vector = 0; vector < kVectors; ++vector) {
+        dwords[vector] = V::load_bytes(panels[vector / kPerPanel] + block * kBlockCodeBytes +
+                                       half * 64 + vector % kPerPanel * V::kLanes * 4);
       }
       const float* a = activations + half * 8;
-      add_quad<V, kRows, kVectors, 0>(dwords, scales, a, sums, four);
-      add_quad<V, kRows, kVectors, 1>(dwords, scales, a + 4, sums, four);
+      const auto four = std::make_integer_sequence<int, 4>{};
+      if constexpr (kLooksUp) {
+        add_quad_of_row<V, kVectors, 0>(dwords, scales, a, sums[0], four);
+        add_quad_of_row<V, kVectors, 1>(dwords, scales, a + 4, sums[0], four);
+      } else {
+        add_quad<V, kRows, kVectors, 0>(dwords, scales, a, sums, four);
+        add_quad<V, kRows, kVectors, 1>(dwords, scales, a + 4, sums, four);
+      }
     }
-    panel += kSuperblockBytes;
+  }
+
+  typename V::Float sums[kRows][kVectors];
+};
+
+template <class V, int kRows, int kPanels>
+void float_tile(const TileArgs& args) {
+  const std::uint8_t* panels[kPanels];
+  for (int panel = 0; panel < kPanels; ++panel) panels[panel] = args.panels[panel];
+  const float* activations = reinterpret_cast<const float*>(args.activations);
+  FloatTile<V, kRows, kPanels> tile;
+  tile.load(args);
+  for (std::int64_t superblock = 0; superblock < args.superblock_count; ++superblock) {
+    const Prefetch prefetch(args, superblock);
+    for (int block = 0; block < kBlocksPerSuperblock; ++block) {
+      for (int panel = 0; panel < kPanels && prefetch.wanted(); ++panel) {
+        prefetch.block(panels[panel], block);
+      }
+      tile.add_block(panels, block, activations + block * kBlockElements);
+    }
+    for (int panel = 0; panel < kPanels; ++panel) panels[panel] += kSuperblockBytes;
     activations += kRows * kSuperblockElements;
   }
-  for (int row = 0; row < kRows; ++row) {
-    for (int vector = 0; vector < kVectors; ++vector) {
-      V::store(args.sums + row * kSumColumns + vector * V::kLanes, sums[row][vector]);
-    }
-  }
+  tile.store(args);
 }
 
 }  // namespace

@@ -265,14 +265,15 @@ void integer_tile(const TileArgs& args) {
     }
   }
   for (std::int64_t superblock = 0; superblock < args.superblock_count; ++superblock) {
+    const Prefetch prefetch(args, superblock);
     for (int block = 0; block < kBlocksPerSuperblock; ++block) {
       BlockWeights<V, kVectors> weights;
       if constexpr (kDecoded) {
         load_decoded<V, kPanels>(panels[0], weights);
         panels[0] += kPanels * kDecodedPanelBlockBytes;
       } else {
-        for (int panel = 0; panel < kPanels && args.prefetch_bytes > 0; ++panel) {
-          prefetch_block(panels[panel], block, args.prefetch_bytes);
+        for (int panel = 0; panel < kPanels && prefetch.wanted(); ++panel) {
+          prefetch.block(panels[panel], block);
         }
         load_packed<V, kPanels>(panels, block, weights);
       }

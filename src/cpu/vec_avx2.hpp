@@ -52,6 +52,8 @@ struct Avx2Pairs {
   static void store(float* p, Float v) { _mm256_storeu_ps(p, v); }
   static Float broadcast_float(const float* p) { return _mm256_set1_ps(*p); }
 
+  static constexpr bool kHasProducts = false;  // a vector does not hold those of 16 codes
+
   // E2M1 code in the low nibble of dword >> shift, as a float: vpermps reads the three magnitude
   // bits, the sign bit is moved to where a float has it.
   template <int kShift>

@@ -49,12 +49,26 @@ struct Avx512Base {
   // E2M1 code in the low nibble of dword >> shift, as a float: vpermps reads just those four bits.
   template <int kShift>
   static Float values(Int dwords) {
-    const __m512 e2m1 = _mm512_setr_ps(0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f, -0.0f, -0.5f,
-                                       -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f);
-    return _mm512_permutexvar_ps(_mm512_srli_epi32(dwords, kShift), e2m1);
+    return look_up<kShift>(dwords, e2m1());
+  }
+  template <int kShift>
+  static Float look_up(Int dwords, Float entries) {
+    return _mm512_permutexvar_ps(_mm512_srli_epi32(dwords, kShift), entries);
   }
 
+  // One value times every code, over 8, so that the largest bf16 overflows as little as it would
+  // times a weight; and what a scale is multiplied by for that. Powers of two: exact.
+  static constexpr bool kHasProducts = true;
+  static Float products(const float* value) {
+    return mul(broadcast_float(value), mul(e2m1(), _mm512_set1_ps(0.125f)));
+  }
+  static Float scales_of_products(Float scales) { return mul(scales, _mm512_set1_ps(8.0f)); }
+
  private:
+  static Float e2m1() {
+    return _mm512_setr_ps(0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f, -0.0f, -0.5f, -1.0f,
+                          -1.5f, -2.0f, -3.0f, -4.0f, -6.0f);
+  }
   // 2*E2M1 + 12: unsigned, as the first operand of a byte multiply-add must be.
   static Int table() {
     return _mm512_broadcast_i32x4(

@@ -38,6 +38,21 @@ TEST(Pool, TakesEveryIndexOnce) {
   EXPECT_EQ(taken, std::vector<int>(1000, 1));
 }
 
+// Stretches of any length, a thread without one, and one that must help.
+TEST(Pool, TakesEveryIndexOfAllStretchesOnce) {
+  for (const int thread_count : {1, 2, 3}) {
+    Pool pool(thread_count);
+    for (const std::int64_t count : {0, 1, 2, 7, 1000}) {
+      std::vector<int> taken(static_cast<std::size_t>(count), 0);
+      pool.for_each_in_stretches(count, [&](std::int64_t index, int) {
+        if (index == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        ++taken[static_cast<std::size_t>(index)];
+      });
+      EXPECT_EQ(taken, std::vector<int>(static_cast<std::size_t>(count), 1));
+    }
+  }
+}
+
 // Workers fall asleep between runs that are far apart; they must wake up again.
 TEST(Pool, WakesAfterSleep) {
   Pool pool(2);
