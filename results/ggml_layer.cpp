@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mixture-of-experts layer on llama.cpp's CPU backend, timed: results/llama_layers.py builds it
-// against a checkout and runs it in turn with `thresher bench --layer`.
+// A mixture-of-experts layer on llama.cpp's CPU backend, or with -DIK_LLAMA on ik_llama.cpp's,
+// timed: results/llama_layers.py builds it against a checkout and runs it in turn with
+// `thresher bench --layer`.
 //
 //   ggml_layer TYPE HIDDENxINTERMEDIATExEXPERTSxTOP_K THREADS SECONDS TOKENS...
 //
 // TYPE: nvfp4, mxfp4, q4_0; with "+repack" the weights lie in the buffer that llama.cpp repacks
-// them in. Prints one line of JSON per number of tokens. The layer is what llama.cpp builds: three
-// mul_mat_id, swiglu, the weights of the slots, a sum. Every expert has memory of its own, and
-// calls take turns at sets of ids, as in `thresher bench`.
+// them in. ik_llama.cpp has mxfp4 and mxfp4_r8, what it repacks that into at run time. Prints one
+// line of JSON per number of tokens. The layer is what they build: llama.cpp three mul_mat_id,
+// swiglu, the weights of the slots, a sum; ik_llama.cpp its fused gate and up (-fmoe), mul_mat_id,
+// and its fused weighted sum. Every expert has memory of its own, and calls take turns at sets of
+// ids, as in `thresher bench`.
+#include <ggml-alloc.h>
 #include <ggml-backend.h>
-#include <ggml-cpu.h>
 #include <ggml.h>
+#ifndef IK_LLAMA
+#include <ggml-cpu.h>
+#endif
 
 #include <algorithm>
 #include <chrono>
@@ -35,6 +41,33 @@ struct Shape {
   std::exit(1);
 }
 
+#ifdef IK_LLAMA
+ggml_type type_called(const std::string& name) {
+  if (name == "mxfp4") return GGML_TYPE_MXFP4;
+  if (name == "mxfp4_r8") return GGML_TYPE_MXFP4_R8;
+  fail("the type is mxfp4 or mxfp4_r8");
+}
+
+ggml_backend_buffer_type_t buffer_type(bool repack) {
+  if (repack) fail("here a repacked type has a name of its own");
+  return ggml_backend_cpu_buffer_type();
+}
+
+void quantize(const ggml_tensor* to, const std::vector<float>& values, void* out) {
+  ggml_quantize_chunk(to->type, values.data(), out, 0, to->ne[1], to->ne[0], nullptr, nullptr);
+}
+
+ggml_tensor* layer_of(ggml_context* context, ggml_tensor* gate, ggml_tensor* up, ggml_tensor* down,
+                      ggml_tensor* x, ggml_tensor* ids, ggml_tensor* slot_weights) {
+  ggml_tensor* h = ggml_moe_up_gate(context, up, gate, x, ids, GGML_UNARY_OP_SILU);
+  return ggml_mul_multi_add(context, ggml_mul_mat_id(context, down, h, ids), slot_weights);
+}
+
+// Its threads are OpenMP's: OMP_PROC_BIND gives each a core.
+void set_threads(ggml_backend_t backend, int threads) {
+  ggml_backend_cpu_set_n_threads(backend, threads);
+}
+#else
 ggml_type type_called(const std::string& name) {
   if (name == "nvfp4") return GGML_TYPE_NVFP4;
   if (name == "mxfp4") return GGML_TYPE_MXFP4;
@@ -55,6 +88,34 @@ ggml_backend_buffer_type_t buffer_type(bool repack) {
   fail("this build has no repack buffer");
 }
 
+void quantize(const ggml_tensor* to, const std::vector<float>& values, void* out) {
+  ggml_quantize_chunk(to->type, values.data(), out, 0, to->ne[1], to->ne[0], nullptr);
+}
+
+ggml_tensor* layer_of(ggml_context* context, ggml_tensor* gate, ggml_tensor* up, ggml_tensor* down,
+                      ggml_tensor* x, ggml_tensor* ids, ggml_tensor* slot_weights) {
+  ggml_tensor* h = ggml_swiglu_split(context, ggml_mul_mat_id(context, gate, x, ids),
+                                     ggml_mul_mat_id(context, up, x, ids));
+  ggml_tensor* y = ggml_mul(context, ggml_mul_mat_id(context, down, h, ids), slot_weights);
+  ggml_tensor* sum = nullptr;
+  for (int64_t slot = 0; slot < ids->ne[0]; ++slot) {
+    ggml_tensor* part = ggml_view_2d(context, y, y->ne[0], y->ne[2], y->nb[2],
+                                     static_cast<size_t>(slot) * y->nb[1]);
+    sum = sum == nullptr ? part : ggml_add(context, sum, part);
+  }
+  return ids->ne[0] == 1 ? ggml_cont(context, sum) : sum;
+}
+
+// A thread to a core: two on one would wait for each other a time slice at every step.
+void set_threads(ggml_backend_t backend, int threads) {
+  ggml_backend_cpu_set_n_threads(backend, threads);
+  ggml_threadpool_params pool = ggml_threadpool_params_default(threads);
+  for (int i = 0; i < threads; ++i) pool.cpumask[i] = true;
+  pool.strict_cpu = true;
+  ggml_backend_cpu_set_threadpool(backend, ggml_threadpool_new(&pool));
+}
+#endif
+
 // One expert of random values, repeated for all of them.
 void fill(ggml_tensor* weights, std::mt19937& random) {
   const int64_t k = weights->ne[0];
@@ -64,7 +125,7 @@ void fill(ggml_tensor* weights, std::mt19937& random) {
   for (float& value : values) value = normal(random);
   const size_t bytes = ggml_row_size(weights->type, k) * static_cast<size_t>(rows);
   std::vector<char> all(bytes * static_cast<size_t>(weights->ne[2]));
-  ggml_quantize_chunk(weights->type, values.data(), all.data(), 0, rows, k, nullptr);
+  quantize(weights, values, all.data());
   for (int64_t e = 1; e < weights->ne[2]; ++e) {
     std::memcpy(all.data() + bytes * static_cast<size_t>(e), all.data(), bytes);
   }
@@ -107,18 +168,9 @@ struct Call {
     x = ggml_new_tensor_3d(context, GGML_TYPE_F32, shape.hidden, 1, tokens);
     ids = ggml_new_tensor_2d(context, GGML_TYPE_I32, top_k, tokens);
     slot_weights = ggml_new_tensor_3d(context, GGML_TYPE_F32, 1, top_k, tokens);
-    ggml_tensor* h = ggml_swiglu_split(context, ggml_mul_mat_id(context, layer.gate, x, ids),
-                                       ggml_mul_mat_id(context, layer.up, x, ids));
-    ggml_tensor* y = ggml_mul(context, ggml_mul_mat_id(context, layer.down, h, ids), slot_weights);
-    ggml_tensor* sum = nullptr;
-    for (int64_t slot = 0; slot < top_k; ++slot) {
-      ggml_tensor* part = ggml_view_2d(context, y, shape.hidden, tokens, y->nb[2],
-                                       static_cast<size_t>(slot) * y->nb[1]);
-      sum = sum == nullptr ? part : ggml_add(context, sum, part);
-    }
-    if (top_k == 1) sum = ggml_cont(context, sum);
     graph = ggml_new_graph(context);
-    ggml_build_forward_expand(graph, sum);
+    ggml_build_forward_expand(
+        graph, layer_of(context, layer.gate, layer.up, layer.down, x, ids, slot_weights));
     buffer = ggml_backend_alloc_ctx_tensors_from_buft(context, ggml_backend_cpu_buffer_type());
     std::vector<float> values(static_cast<size_t>(shape.hidden * tokens));
     std::mt19937 random(2);
@@ -188,12 +240,7 @@ int main(int argc, char** argv) {
   const Layer layer(argv[2], type_called(name.substr(0, name.find('+'))), repack);
   ggml_backend_t backend = ggml_backend_cpu_init();
   const int threads = std::atoi(argv[3]);
-  ggml_backend_cpu_set_n_threads(backend, threads);
-  // A thread to a core: two on one would wait for each other a time slice at every step.
-  ggml_threadpool_params pool = ggml_threadpool_params_default(threads);
-  for (int i = 0; i < threads; ++i) pool.cpumask[i] = true;
-  pool.strict_cpu = true;
-  ggml_backend_cpu_set_threadpool(backend, ggml_threadpool_new(&pool));
+  set_threads(backend, threads);
   for (int i = 5; i < argc; ++i) {
     std::vector<double> us = time_calls(backend, layer, std::atoll(argv[i]), std::atof(argv[4]));
     std::sort(us.begin(), us.end());

@@ -171,6 +171,28 @@ def layer_rows(cells):
     return table(["layer", "routing", *(f"> T = {t}" for t in tokens)], lines)
 
 
+def llama_layers_table(rows):
+    """How many times faster ours is: a row per peer and activations; first the share of the DRAM's speed."""
+    tokens = sorted({row["tokens"] for row in rows})
+    names = {"bf16": "W4A16", "nvfp4": "W4A4"}
+    cells = {(row["peer"], row["activations"], row["tokens"]): row for row in rows}
+
+    def line(title, activations, text):
+        return [title, names[activations], *(text(activations, t) for t in tokens)]
+
+    def share(activations, t):
+        row = next(row for row in rows if (row["activations"], row["tokens"]) == (activations, t))
+        return f"{min(row['dram_shares']):.2f} to {max(row['dram_shares']):.2f}"
+
+    lines = [line("weights read, of DRAM's speed", activations, share) for activations in names]
+    for peer in dict.fromkeys(row["peer"] for row in rows):
+        def ratio(activations, t):
+            row = cells[peer, activations, t]
+            return f"{row['ratio']:.2f}x ({row['ratio_low']:.2f} to {row['ratio_high']:.2f})"
+        lines += [line(peer, activations, ratio) for activations in reversed(names)]
+    return table(["beside", "ours", *(f"> T = {t}" for t in tokens)], lines)
+
+
 def variants_table(rows):
     """A row per problem and variant: problems as in the file, each with its fastest first."""
     places = list(dict.fromkeys(row["problem"] for row in rows))
@@ -187,6 +209,8 @@ def table_of(file, suites):
         return layer_peers_table(file)
     if file.endswith("/layers.jsonl"):
         return layers_table(file)
+    if file.endswith("/llama_layers.jsonl"):
+        return llama_layers_table(rows_of(file))
     if file.endswith("_alone.jsonl"):
         return surroundings_table(file)
     rows = [row for row in rows_of(file) if not suites or row.get("suite") in suites]
