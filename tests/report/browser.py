@@ -35,8 +35,8 @@ class Browser:
 
     def _start(self, to_read, from_write):
         """Chromium reads commands on descriptor 3 and answers on 4."""
-        # Moved out of the way first: a pipe may itself have been given the number 3 or 4.
-        script = 'exec 8<&"$1" 9>&"$2"; exec 3<&8 4>&9; shift 2; exec "$@"'
+        # Moved out of the way first, to numbers that are free: the pipes may have been given any themselves.
+        script = 'exec {in}<&"$1" {out}>&"$2"; exec 3<&"$in" 4>&"$out"; shift 2; exec "$@"'
         options = ["--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", "--hide-scrollbars",
                    f"--user-data-dir={self._profile.name}", "about:blank"]
         return subprocess.Popen(

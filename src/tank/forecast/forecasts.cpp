@@ -54,6 +54,7 @@ Json basis() {
       {"l2_gb_per_s", number(10000, "a guess")},
       {"k_step_overhead_ns", number(15, "a guess, of 64 k")},
       {"tile_finish_ns", number(2000, "a guess")},
+      {"parts_ns", number(4000, "a guess, of tiles cut along k; half of it at least")},
       {"launch_us", number(2, "measured on an H200")},
       {"time_log_sd", number(kLogTimeSd, "a judgement: a factor of 1.8 holds eight of ten")},
       {"speedup_log_sd", number(kLogSpeedupSd, "a judgement, beside the Theorist's own doubt")}};
