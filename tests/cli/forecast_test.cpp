@@ -40,7 +40,7 @@ TEST(ForecastCommand, TheScoreboardShowsThoseOfItsSuiteAsPredicted) {
   const std::string text = run_thresher({"scoreboard", "--ledger", path}).out;
   EXPECT_NE(text.find("predicted and not measured"), std::string::npos) << text;
   EXPECT_NE(text.find("g2_n4096_k1536"), std::string::npos) << text;
-  EXPECT_EQ(text.find("decode"), std::string::npos) << text;
+  EXPECT_EQ(text.find("g32_m4_n4096_k7168"), std::string::npos) << "of suite decode\n" << text;
   EXPECT_NE(text.find("forecasts more are of other suites"), std::string::npos) << text;
   const auto board =
       nlohmann::json::parse(run_thresher({"scoreboard", "--ledger", path, "--json"}).out);

@@ -57,9 +57,10 @@ TEST_F(ReportCommand, DoesNotOverwriteTheLedger) {
 
 TEST_F(ReportCommand, SaysWhenItCannotWrite) {
   EXPECT_EQ(run({"--output", "/proc/no/page.html"}), kExitFailure);
-  EXPECT_EQ(err_,
-            "thresher: cannot write '/proc/no/page.html' (--output); is the folder writable, and the "
-            "disk not full?\n");
+  EXPECT_EQ(
+      err_,
+      "thresher: cannot write '/proc/no/page.html' (--output); is the folder writable, and the "
+      "disk not full?\n");
 }
 
 TEST_F(ReportCommand, FollowsLinksAndReplacesNothingThatIsNoFile) {

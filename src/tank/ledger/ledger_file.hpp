@@ -19,9 +19,10 @@ struct ReadLedger {
   sqlite::Database database;
 };
 
-// What `ledger export` wrote is read like the ledger it came from: entry by entry into a database of its own, unchecked, so
-// that an audit finds there what it would have found in the ledger. Otherwise, where file and folder can be written this is open_ledger_file: SQLite tidies up then. Where they
-// cannot, entries that a killed writer left beside the file are seen all the same.
+// What `ledger export` wrote is read like the ledger it came from: entry by entry into a database
+// of its own, unchecked, so that an audit finds there what it would have found in the ledger.
+// Otherwise, where file and folder can be written this is open_ledger_file: SQLite tidies up then.
+// Where they cannot, entries that a killed writer left beside the file are seen all the same.
 ReadLedger read_ledger_file(const std::filesystem::path& path);
 
 // The first table or trigger that is not as we made it; empty if all are. Without its triggers a
