@@ -22,8 +22,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kPredicted = "predicted";
-constexpr const char* kFirstPreviousHash =
-    "0000000000000000000000000000000000000000000000000000000000000000";
 
 // Where a season on a B200 begins: gpu/sm100/choose.hpp's baseline.
 constexpr const char* kBaseline = "gpu_sm100:stages=2,launches=per_group,dual=two_pass";
@@ -61,18 +59,19 @@ Json basis() {
 }
 
 // The same on every machine: what the model computes is kept to a ten-thousandth.
-double rounded(double value) { return std::round(value * 1e4) / 1e4; }
+double to_four_places(double value) { return std::round(value * 1e4) / 1e4; }
 
 Json forecast_of_time(const Suite& suite, const Problem& problem, const std::string& variant) {
   const double us = backend_of_variant(variant).model(problem, variant, published_b200()).us;
   const double factor = std::exp(kQuantile90 * kLogTimeSd);
-  return {
-      {"what", "time"},
-      {"suite", suite.name},
-      {"problem", problem.name},
-      {"variant", variant},
-      {"us",
-       {{"median", rounded(us)}, {"low", rounded(us / factor)}, {"high", rounded(us * factor)}}}};
+  return {{"what", "time"},
+          {"suite", suite.name},
+          {"problem", problem.name},
+          {"variant", variant},
+          {"us",
+           {{"median", to_four_places(us)},
+            {"low", to_four_places(us / factor)},
+            {"high", to_four_places(us * factor)}}}};
 }
 
 void add_times(const Suite& suite, std::vector<Json>& forecasts) {
@@ -88,10 +87,10 @@ void add_times(const Suite& suite, std::vector<Json>& forecasts) {
 Forecast widened(Forecast forecast) {
   const NormalForecast normal = normal_forecast(forecast);
   const double half = kQuantile90 * std::hypot(normal.sd, kLogSpeedupSd);
-  forecast.p_works = rounded(forecast.p_works);
-  forecast.log_speedup_low = rounded(normal.mean - half);
-  forecast.log_speedup_median = rounded(normal.mean);
-  forecast.log_speedup_high = rounded(normal.mean + half);
+  forecast.p_works = to_four_places(forecast.p_works);
+  forecast.log_speedup_low = to_four_places(normal.mean - half);
+  forecast.log_speedup_median = to_four_places(normal.mean);
+  forecast.log_speedup_high = to_four_places(normal.mean + half);
   return forecast;
 }
 

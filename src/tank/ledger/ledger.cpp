@@ -26,8 +26,6 @@ using sqlite::Transaction;
 
 // Walks over an entry's data recurse, and a file may come from anywhere.
 constexpr int kDepthMax = 100;
-constexpr const char* kFirstPreviousHash =
-    "0000000000000000000000000000000000000000000000000000000000000000";
 
 std::string time_utc_now() {
   const auto now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());

@@ -71,6 +71,10 @@ std::string text_field(const nlohmann::json& object, const char* name);
 std::optional<double> number_field(const nlohmann::json& object, const char* name);
 bool flag_field(const nlohmann::json& object, const char* name);
 
+// What the first entry carries for the hash of the one before.
+inline constexpr const char* kFirstPreviousHash =
+    "0000000000000000000000000000000000000000000000000000000000000000";
+
 // The hash of an entry: over previous hash, id, time, season, kind, source and canonical data.
 std::string entry_hash(const LedgerEntry& entry);
 
