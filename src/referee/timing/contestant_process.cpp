@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <fstream>
+#include <thread>
 
 namespace thresher::referee {
 namespace {
@@ -38,6 +40,20 @@ std::string verb_of(const Request& request) {
 double ns_between(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double, std::nano>(end - begin).count();
 }
+
+// What the kernel has put together to huge pages so far, of all processes. It does so with stopped
+// ones too, and what was untouched of such a page is theirs from then on.
+std::int64_t collapsed_bytes() {
+  const auto number = [](const char* name) {
+    std::int64_t value = 0;
+    std::ifstream(std::string("/sys/kernel/mm/transparent_hugepage/") + name) >> value;
+    return value;
+  };
+  return number("khugepaged/pages_collapsed") * number("hpage_pmd_size");
+}
+
+// It counts a page after it has put it in its place.
+constexpr auto kCollapseTime = std::chrono::milliseconds(20);
 
 // The slowed arm of the controls: time passes, and nobody computes.
 void idle_until(Clock::time_point end) {
@@ -129,6 +145,7 @@ std::optional<Fault> ContestantProcess::settle(Clock::time_point resumed) {
     granted_cpu_ns_ += thread_count_ * wall_ns;
   }
   asleep_ = use;
+  collapsed_bytes_ = collapsed_bytes();
   return excess_of(use);
 }
 
@@ -172,7 +189,11 @@ std::optional<Fault> ContestantProcess::find_sleepwalk() {
                    fmt::format("used {:.1f} ms of CPU time while it was stopped, {} times in all",
                                static_cast<double>(slept_cpu_ns_) * 1e-6, sleep_count_));
   }
-  const std::int64_t grown = now.memory_bytes - asleep_->memory_bytes;
+  std::int64_t grown = now.memory_bytes - asleep_->memory_bytes;
+  if (grown > kSleepBytes) {
+    std::this_thread::sleep_for(kCollapseTime);
+    grown -= collapsed_bytes() - collapsed_bytes_;
+  }
   const std::int64_t written = now.written_bytes - asleep_->written_bytes;
   if (grown > kSleepBytes || written > kSleepBytes) {
     return invalid(

@@ -77,9 +77,10 @@ class ContestantProcess {
 
   const double call_timeout_seconds_;
   const int thread_count_;
-  const bool counts_threads_;       // its cores are given, and it computes there
-  std::optional<ChildUse> asleep_;  // what it had used when it was stopped
-  std::int64_t slept_cpu_ns_ = 0;   // what it has used after that, over all sleeps
+  const bool counts_threads_;         // its cores are given, and it computes there
+  std::optional<ChildUse> asleep_;    // what it had used when it was stopped
+  std::int64_t collapsed_bytes_ = 0;  // that the kernel had put together then
+  std::int64_t slept_cpu_ns_ = 0;     // what it has used after that, over all sleeps
   std::int64_t sleep_count_ = 0;
   double granted_cpu_ns_ = 0;  // threads times time, over all requests
   double used_cpu_ns_ = 0;
