@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/copies.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "emulator/block.hpp"
@@ -9,26 +10,54 @@
 
 namespace thresher::emulator {
 
-CopyToShared::CopyToShared(Block& block, const Args& args)
-    : Operation(block), args_(args), phase_(args.barrier->phase) {}
+BulkCopy::BulkCopy(Block& block, const Target& target)
+    : Operation(block), target_(target), phase_(target.barrier->phase) {}
 
-void CopyToShared::advance() {
+void BulkCopy::advance() {
   if (done_) return;
   done_ = true;
-  std::memcpy(block().shared.data(args_.destination), args_.source, args_.bytes);
-  Barrier& barrier = *args_.barrier;
+  bring(block().shared.data(target_.destination));
+  Barrier& barrier = *target_.barrier;
   if (barrier.phase != phase_) {
-    fault(*args_.thread,
+    fault(*target_.thread,
           "copied {} bytes to {:#x} for phase {} of the barrier at {:#x}, which completed without "
           "expecting them",
-          args_.bytes, args_.destination, phase_, barrier.address);
+          target_.bytes, target_.destination, phase_, barrier.address);
   }
-  barrier.bytes_missing -= args_.bytes;
+  barrier.bytes_missing -= target_.bytes;
   if (barrier.arrivals_missing == 0 && barrier.bytes_missing < 0) {
-    fault(*args_.thread, "copied {} bytes more than phase {} of the barrier at {:#x} expects",
+    fault(*target_.thread, "copied {} bytes more than phase {} of the barrier at {:#x} expects",
           -barrier.bytes_missing, phase_, barrier.address);
   }
   block().grid->complete_phase_if_due(barrier);
+}
+
+void CopyToShared::bring(u8* destination) const { std::memcpy(destination, source_, bytes_); }
+
+u32 Box::rows_there() const {
+  const u64 left = matrix.row_count - std::min(matrix.row_count, row);
+  return static_cast<u32>(std::min<u64>(left, matrix.box_rows));
+}
+
+u32 Box::bytes_there() const {
+  const u64 left = matrix.row_bytes - std::min(matrix.row_bytes, byte);
+  return static_cast<u32>(std::min<u64>(left, gpu::hw::kBoxRowBytes));
+}
+
+const u8* Box::row_at(u32 index) const {
+  return static_cast<const u8*>(matrix.values) + (row + index) * matrix.row_bytes + byte;
+}
+
+void CopyBox::bring(u8* destination) const {
+  constexpr u32 kChunkBytes = 16;
+  std::memset(destination, 0, box_.bytes());
+  for (u32 r = 0; r < box_.rows_there(); ++r) {
+    for (u32 byte = 0; byte < box_.bytes_there(); byte += kChunkBytes) {
+      const u32 place = (byte / kChunkBytes) ^ (r % 8);
+      std::memcpy(destination + r * gpu::hw::kBoxRowBytes + place * kChunkBytes,
+                  box_.row_at(r) + byte, kChunkBytes);
+    }
+  }
 }
 
 CopyToGlobal::CopyToGlobal(Block& block, void* destination, SharedAddress source, u32 bytes,

@@ -12,23 +12,61 @@ namespace thresher::emulator {
 struct Barrier;
 
 // A bulk copy from global memory; its bytes count towards the phase in which it was issued.
-class CopyToShared final : public Operation {
+class BulkCopy : public Operation {
  public:
-  struct Args {
+  struct Target {
     const Thread* thread;
     SharedAddress destination;
-    const void* source;
     u32 bytes;
     Barrier* barrier;
   };
-  CopyToShared(Block& block, const Args& args);
-  void advance() override;
-  bool done() const override { return done_; }
+  BulkCopy(Block& block, const Target& target);
+  void advance() final;
+  bool done() const final { return done_; }
+
+ protected:
+  virtual void bring(u8* destination) const = 0;
 
  private:
-  Args args_;
+  Target target_;
   u32 phase_;
   bool done_ = false;
+};
+
+class CopyToShared final : public BulkCopy {
+ public:
+  CopyToShared(Block& block, const Target& target, const void* source)
+      : BulkCopy(block, target), source_(source), bytes_(target.bytes) {}
+
+ private:
+  void bring(u8* destination) const override;
+
+  const void* source_;
+  u32 bytes_;
+};
+
+// A box of a matrix, brought into the swizzle.
+struct Box {
+  gpu::hw::MatrixExtents matrix;
+  u64 row = 0;
+  u64 byte = 0;
+
+  u32 bytes() const { return matrix.box_rows * gpu::hw::kBoxRowBytes; }
+  // What the matrix has of the box: of its rows, and of each of them.
+  u32 rows_there() const;
+  u32 bytes_there() const;
+  const u8* row_at(u32 index) const;
+};
+
+class CopyBox final : public BulkCopy {
+ public:
+  CopyBox(Block& block, const Target& target, const Box& box)
+      : BulkCopy(block, target), box_(box) {}
+
+ private:
+  void bring(u8* destination) const override;
+
+  Box box_;
 };
 
 // A bulk copy to global memory: first it leaves shared memory, later it arrives.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The words of bulk copies and of the fence before them.
 #include <algorithm>
+#include <cstring>
 
 #include "emulator/device_memory.hpp"
 #include "emulator/fault.hpp"
@@ -18,18 +19,20 @@ using emulator::Thread;
 namespace {
 
 constexpr u32 kCopyAlignment = 16;
+// The swizzle counts rows by the bits of their address.
+constexpr u32 kBoxAlignment = 8 * kBoxRowBytes;
+constexpr u32 kBoxRowsMax = 256;
 
-void check_copy(const Thread& thread, SharedAddress shared, const void* global, u32 bytes,
-                bool write) {
+void check_shared(const Thread& thread, SharedAddress shared, u32 bytes, u32 alignment,
+                  const char* direction) {
+  const std::string misplaced = thread.block->shared.misplaced(shared, bytes, alignment);
+  if (misplaced.empty()) return;
+  fault(thread, "copies {} bytes {} global memory at shared address {:#x}, {}", bytes, direction,
+        shared, misplaced);
+}
+
+void check_global(const Thread& thread, const void* global, u32 bytes, bool write) {
   const char* const direction = write ? "to" : "from";
-  if (bytes == 0 || bytes % kCopyAlignment != 0) {
-    fault(thread, "copies {} bytes {} global memory, no positive multiple of 16", bytes, direction);
-  }
-  const std::string misplaced = thread.block->shared.misplaced(shared, bytes, kCopyAlignment);
-  if (!misplaced.empty()) {
-    fault(thread, "copies {} bytes {} global memory at shared address {:#x}, {}", bytes, direction,
-          shared, misplaced);
-  }
   if (reinterpret_cast<std::uintptr_t>(global) % kCopyAlignment != 0) {
     fault(thread, "copies {} bytes {} global address {}, not aligned to 16", bytes, direction,
           global);
@@ -44,6 +47,16 @@ void check_copy(const Thread& thread, SharedAddress shared, const void* global, 
   }
 }
 
+void check_copy(const Thread& thread, SharedAddress shared, const void* global, u32 bytes,
+                bool write) {
+  const char* const direction = write ? "to" : "from";
+  if (bytes == 0 || bytes % kCopyAlignment != 0) {
+    fault(thread, "copies {} bytes {} global memory, no positive multiple of 16", bytes, direction);
+  }
+  check_shared(thread, shared, bytes, kCopyAlignment, direction);
+  check_global(thread, global, bytes, write);
+}
+
 emulator::GlobalAccess copy_access(const Thread& thread, Actor actor, u32 event, const void* at) {
   return {.thread = thread,
           .word = emulator::GlobalWord::kCopy,
@@ -52,19 +65,10 @@ emulator::GlobalAccess copy_access(const Thread& thread, Actor actor, u32 event,
           .at = at};
 }
 
-// The last group that is complete when all but `pending` of those committed are.
-u32 last_complete(u32 committed, int pending) {
-  return committed - std::min(committed, static_cast<u32>(pending));
-}
-
-}  // namespace
-
-void copy_to_shared(SharedAddress destination, const void* source, u32 bytes,
-                    SharedAddress barrier_address) {
-  Thread& thread = self();
+// What a copy into shared memory does to it and to its barrier.
+emulator::BulkCopy::Target target_at(Thread& thread, SharedAddress destination, u32 bytes,
+                                     SharedAddress barrier_address) {
   emulator::Block& block = *thread.block;
-  block.grid->pause(thread);
-  check_copy(thread, destination, source, bytes, /*write=*/false);
   Barrier& barrier = block.barrier_at(thread, barrier_address);
   if (!barrier.fenced) {
     fault(thread, "starts a copy on the barrier at {:#x}, which had no barrier_init_fence",
@@ -78,14 +82,69 @@ void copy_to_shared(SharedAddress destination, const void* source, u32 bytes,
                            .by = " by a copy",
                            .async = true});
   barrier.last_copy_event = barrier.phase + 1;
-  block.grid->history().note_read(block.grid->options().memory->followed_at(source), bytes,
-                                  copy_access(thread, barrier.actor, barrier.phase + 1, source));
-  block.grid->start(std::make_shared<emulator::CopyToShared>(
-      block, emulator::CopyToShared::Args{.thread = &thread,
-                                          .destination = destination,
-                                          .source = source,
-                                          .bytes = bytes,
-                                          .barrier = &barrier}));
+  return {.thread = &thread, .destination = destination, .bytes = bytes, .barrier = &barrier};
+}
+
+void note_source(const emulator::BulkCopy::Target& target, const void* source, u32 bytes) {
+  emulator::Grid& grid = *target.thread->block->grid;
+  const Barrier& barrier = *target.barrier;
+  grid.history().note_read(grid.options().memory->followed_at(source), bytes,
+                           copy_access(*target.thread, barrier.actor, barrier.phase + 1, source));
+}
+
+// As a driver checks it when it makes the map, and the device when it copies.
+void check_box(const Thread& thread, const emulator::Box& box) {
+  const MatrixExtents& matrix = box.matrix;
+  if (matrix.box_rows == 0 || matrix.box_rows % 8 != 0 || matrix.box_rows > kBoxRowsMax) {
+    fault(thread, "copies a box of {} rows, no multiple of 8 from 8 to 256", matrix.box_rows);
+  }
+  if (matrix.row_bytes == 0 || matrix.row_bytes % kCopyAlignment != 0) {
+    fault(thread, "copies a box of a matrix with rows of {} bytes, no positive multiple of 16",
+          matrix.row_bytes);
+  }
+}
+
+// The last group that is complete when all but `pending` of those committed are.
+u32 last_complete(u32 committed, int pending) {
+  return committed - std::min(committed, static_cast<u32>(pending));
+}
+
+}  // namespace
+
+void copy_to_shared(SharedAddress destination, const void* source, u32 bytes,
+                    SharedAddress barrier_address) {
+  Thread& thread = self();
+  thread.block->grid->pause(thread);
+  check_copy(thread, destination, source, bytes, /*write=*/false);
+  const emulator::BulkCopy::Target target = target_at(thread, destination, bytes, barrier_address);
+  note_source(target, source, bytes);
+  thread.block->grid->start(
+      std::make_shared<emulator::CopyToShared>(*thread.block, target, source));
+}
+
+// The extents are the map: 16 words hold them.
+TensorMap tensor_map(const MatrixExtents& extents) {
+  static_assert(sizeof(MatrixExtents) <= sizeof(TensorMap));
+  TensorMap map;
+  std::memcpy(&map, &extents, sizeof extents);
+  return map;
+}
+
+void copy_box_to_shared(SharedAddress destination, const TensorMap& map, u32 byte, u32 row,
+                        SharedAddress barrier_address) {
+  Thread& thread = self();
+  thread.block->grid->pause(thread);
+  emulator::Box box{.row = row, .byte = byte};
+  std::memcpy(&box.matrix, &map, sizeof box.matrix);
+  check_box(thread, box);
+  check_shared(thread, destination, box.bytes(), kBoxAlignment, "from");
+  const emulator::BulkCopy::Target target =
+      target_at(thread, destination, box.bytes(), barrier_address);
+  for (u32 r = 0; box.bytes_there() > 0 && r < box.rows_there(); ++r) {
+    check_global(thread, box.row_at(r), box.bytes_there(), /*write=*/false);
+    note_source(target, box.row_at(r), box.bytes_there());
+  }
+  thread.block->grid->start(std::make_shared<emulator::CopyBox>(*thread.block, target, box));
 }
 
 void copy_to_global(void* destination, SharedAddress source, u32 bytes) {

@@ -28,6 +28,16 @@ THRESHER_DEVICE void copy_once_to_shared(SharedAddress destination, const void* 
       : "memory");
 }
 
+// The map lies in the kernel's parameters.
+THRESHER_DEVICE void copy_box_to_shared(SharedAddress destination, const TensorMap& map, u32 byte,
+                                        u32 row, SharedAddress barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%2, %3}], [%4];" ::"r"(destination),
+      "l"(&map), "r"(byte), "r"(row), "r"(barrier)
+      : "memory");
+}
+
 THRESHER_DEVICE void copy_to_global(void* destination, SharedAddress source, u32 bytes) {
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(destination),
                "r"(source), "r"(bytes)
