@@ -23,15 +23,15 @@ constexpr u32 kCopyAlignment = 16;
 constexpr u32 kBoxAlignment = 8 * kBoxRowBytes;
 constexpr u32 kBoxRowsMax = 256;
 
-void check_shared(const Thread& thread, SharedAddress shared, u32 bytes, u32 alignment,
-                  const char* direction) {
+void check_shared_end(const Thread& thread, SharedAddress shared, u32 bytes, u32 alignment,
+                      const char* direction) {
   const std::string misplaced = thread.block->shared.misplaced(shared, bytes, alignment);
   if (misplaced.empty()) return;
   fault(thread, "copies {} bytes {} global memory at shared address {:#x}, {}", bytes, direction,
         shared, misplaced);
 }
 
-void check_global(const Thread& thread, const void* global, u32 bytes, bool write) {
+void check_global_end(const Thread& thread, const void* global, u32 bytes, bool write) {
   const char* const direction = write ? "to" : "from";
   if (reinterpret_cast<std::uintptr_t>(global) % kCopyAlignment != 0) {
     fault(thread, "copies {} bytes {} global address {}, not aligned to 16", bytes, direction,
@@ -53,8 +53,8 @@ void check_copy(const Thread& thread, SharedAddress shared, const void* global, 
   if (bytes == 0 || bytes % kCopyAlignment != 0) {
     fault(thread, "copies {} bytes {} global memory, no positive multiple of 16", bytes, direction);
   }
-  check_shared(thread, shared, bytes, kCopyAlignment, direction);
-  check_global(thread, global, bytes, write);
+  check_shared_end(thread, shared, bytes, kCopyAlignment, direction);
+  check_global_end(thread, global, bytes, write);
 }
 
 emulator::GlobalAccess copy_access(const Thread& thread, Actor actor, u32 event, const void* at) {
@@ -137,11 +137,11 @@ void copy_box_to_shared(SharedAddress destination, const TensorMap& map, u32 byt
   emulator::Box box{.row = row, .byte = byte};
   std::memcpy(&box.matrix, &map, sizeof box.matrix);
   check_box(thread, box);
-  check_shared(thread, destination, box.bytes(), kBoxAlignment, "from");
+  check_shared_end(thread, destination, box.bytes(), kBoxAlignment, "from");
   const emulator::BulkCopy::Target target =
       target_at(thread, destination, box.bytes(), barrier_address);
   for (u32 r = 0; box.bytes_there() > 0 && r < box.rows_there(); ++r) {
-    check_global(thread, box.row_at(r), box.bytes_there(), /*write=*/false);
+    check_global_end(thread, box.row_at(r), box.bytes_there(), /*write=*/false);
     note_source(target, box.row_at(r), box.bytes_there());
   }
   thread.block->grid->start(std::make_shared<emulator::CopyBox>(*thread.block, target, box));

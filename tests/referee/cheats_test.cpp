@@ -103,7 +103,9 @@ class Cheats : public ::testing::TestWithParam<Cheat> {};
 
 TEST_P(Cheats, Loses) {
   const Cheat& cheat = GetParam();
-  const MatchRecord record = judge(match_against(cheat.file, cheat.suite()));
+  Match match = match_against(cheat.file, cheat.suite());
+  if (cheat.checks.contains(check::kTimeout)) match.options.call_timeout_seconds = 3;
+  const MatchRecord record = judge(match);
   const Verdict& verdict = record.verdict;
   SCOPED_TRACE(verdict.reason + ", seed " + std::to_string(record.seed));
   EXPECT_EQ(to_string(verdict.kind), to_string(cheat.kind));

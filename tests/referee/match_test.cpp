@@ -21,10 +21,8 @@ using namespace testing;
 class HonestContestant : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(HonestContestant, PassesEveryGate) {
-  MatchOptions options = quick_options();
-  options.call_timeout_seconds = 30;
   const Verdict verdict =
-      check_contestant(contestant_of_file(GetParam()), all_kinds_suite(), options);
+      check_contestant(contestant_of_file(GetParam()), all_kinds_suite(), quick_options());
   EXPECT_EQ(to_string(verdict.kind), "accepted") << verdict.check << ": " << verdict.reason;
 }
 

@@ -81,7 +81,7 @@ inline MatchOptions quick_options() {
   MatchOptions options;
   options.thread_count = 2;
   options.blocks_per_problem = 3;  // with the warm-up more than seven calls in a process
-  options.call_timeout_seconds = 3;
+  options.call_timeout_seconds = 30;  // nor is one of who is kept waiting by others
   options.seconds_max = 600;  // never reached: no verdict here is a matter of the machine's speed
   options.analysis.heats_min = 2;
   options.analysis.heats_max = 2;
