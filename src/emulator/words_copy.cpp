@@ -126,16 +126,21 @@ void copy_to_shared(SharedAddress destination, const void* source, u32 bytes,
 TensorMap tensor_map(const MatrixExtents& extents) {
   static_assert(sizeof(MatrixExtents) <= sizeof(TensorMap));
   TensorMap map;
-  std::memcpy(&map, &extents, sizeof extents);
+  std::memcpy(map.words, &extents, sizeof extents);
   return map;
+}
+
+static MatrixExtents extents_of(const TensorMap& map) {
+  MatrixExtents extents;
+  std::memcpy(static_cast<void*>(&extents), map.words, sizeof extents);
+  return extents;
 }
 
 void copy_box_to_shared(SharedAddress destination, const TensorMap& map, u32 byte, u32 row,
                         SharedAddress barrier_address) {
   Thread& thread = self();
   thread.block->grid->pause(thread);
-  emulator::Box box{.row = row, .byte = byte};
-  std::memcpy(&box.matrix, &map, sizeof box.matrix);
+  emulator::Box box{.matrix = extents_of(map), .row = row, .byte = byte};
   check_box(thread, box);
   check_shared_end(thread, destination, box.bytes(), kBoxAlignment, "from");
   const emulator::BulkCopy::Target target =
