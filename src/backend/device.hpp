@@ -140,6 +140,9 @@ class Device {
   // `variant` supports `problem`; `tokens_max` is at least the problem's tokens.
   virtual std::shared_ptr<Plan> plan(const Problem& problem, std::string_view variant,
                                      std::int64_t tokens_max) const = 0;
+  // Does what takes long in plan() and is kept, a compiler's work; does nothing where nothing would
+  // be kept. From many threads at a time, beside all other work of the device.
+  virtual void prepare(const Problem&, std::string_view, std::int64_t) const {}
   // `memory` is of this device, and the steps keep its addresses.
   virtual std::unique_ptr<LayerSteps> layer_steps(const LayerShape& shape,
                                                   const LayerMemory& memory) const = 0;

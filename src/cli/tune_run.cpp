@@ -105,7 +105,7 @@ class TuneRun {
 
   std::vector<TunedProblem> run() {
     share_out();
-    if (left_ > 0) rates_ = engine_.state().measure_ceilings(kCeilingSeconds).rates;
+    if (left_ > 0) measure_rates();
     std::vector<TunedProblem> tuned;
     for (const Problem& problem : problems_) {
       progress_.begin_step(problem.name);
@@ -127,6 +127,12 @@ class TuneRun {
         rules_.seconds * static_cast<double>(left_) / static_cast<double>(problems_.size());
     fmt::print(stderr, "{} of {} problems to tune in {:.0f} s on {}\n", left_, problems_.size(),
                seconds_left_, engine_.description());
+  }
+
+  void measure_rates() {
+    const HostTime::time_point begin = HostTime::now();
+    rates_ = engine_.state().measure_ceilings(kCeilingSeconds).rates;
+    seconds_left_ -= seconds_between(begin, HostTime::now());
   }
 
   tune::TuneOptions options_of_one() {

@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <variant>
 
 #include "gpu/packed_weights.hpp"
@@ -58,50 +59,67 @@ struct GpuPlan : backend::Plan {
   std::vector<std::size_t> kernel_of_launch;
 };
 
-// Compiles each distinct kernel of a plan once.
+// A kernel of a plan, before it is compiled.
+struct KernelText {
+  std::string source;
+  KernelReport report;  // what is known of it by then
+};
+
+std::string_view name_of(const GemmLaunch& launch) {
+  switch (launch.config.product) {
+    case Product::kGemm:
+      return "gemm";
+    case Product::kDual:
+      return "dual";
+    case Product::kGatePass:
+      return "gate";
+    case Product::kUpPass:
+      break;
+  }
+  return "up";
+}
+
+// In the order of the launches, a prologue first.
+std::vector<KernelText> kernel_texts(const GemmPlan& plan) {
+  std::vector<KernelText> texts;
+  if (const auto& images = plan.images) {
+    texts.push_back({entry_source(*images),
+                     {.name = "images",
+                      .block_count = images->block_count,
+                      .thread_count = images->thread_count}});
+  }
+  for (const GemmLaunch& launch : plan.launches) {
+    texts.push_back({entry_source(launch),
+                     {.name = std::string(name_of(launch)),
+                      .shared_bytes = launch.shared_bytes,
+                      .block_count = launch.block_count,
+                      .thread_count = launch.thread_count}});
+  }
+  return texts;
+}
+
+Compilation compiled(const Gpu& gpu, const KernelText& text) {
+  return gpu.compile({.name = text.report.name + ".cu",
+                      .source = text.source,
+                      .headers = headers_of(text.source, kKernelSources),
+                      .architecture = gpu.device.properties().architecture()});
+}
+
+// Puts each distinct kernel of a plan on the device once.
 class KernelMaker {
  public:
   KernelMaker(const Gpu& gpu, GpuPlan& plan) : gpu_(gpu), plan_(plan) {}
 
-  void add(const ImageLaunch& launch) {
-    add(entry_source(launch),
-        {.name = "images", .block_count = launch.block_count, .thread_count = launch.thread_count});
-  }
-
-  void add(const GemmLaunch& launch) {
-    add(entry_source(launch), {.name = name_of(launch),
-                               .shared_bytes = launch.shared_bytes,
-                               .block_count = launch.block_count,
-                               .thread_count = launch.thread_count});
-  }
-
- private:
-  static std::string name_of(const GemmLaunch& launch) {
-    switch (launch.config.product) {
-      case Product::kGemm:
-        return "gemm";
-      case Product::kDual:
-        return "dual";
-      case Product::kGatePass:
-        return "gate";
-      case Product::kUpPass:
-        break;
-    }
-    return "up";
-  }
-
-  void add(const std::string& source, KernelReport report) {
-    const auto [found, is_new] = index_of_.emplace(source, plan_.compiled.size());
-    if (is_new) compile(source, std::move(report));
+  void add(const KernelText& text) {
+    const auto [found, is_new] = index_of_.emplace(text.source, plan_.compiled.size());
+    if (is_new) load(text);
     plan_.kernel_of_launch.push_back(found->second);
   }
 
-  void compile(const std::string& source, KernelReport report) {
-    const Compilation compilation =
-        gpu_.compile({.name = report.name + ".cu",
-                      .source = source,
-                      .headers = headers_of(source, kKernelSources),
-                      .architecture = gpu_.device.properties().architecture()});
+ private:
+  void load(const KernelText& text) {
+    const Compilation compilation = compiled(gpu_, text);
+    KernelReport report = text.report;
     for (const KernelResources& one : compilation.kernels) {
       report.register_count = one.register_count;
       report.spill_bytes = static_cast<std::size_t>(one.spill_store_bytes.value_or(0) +
@@ -353,11 +371,20 @@ class GemmDevice : public GpuDevice {
     plan->gemm = plan_of(plan->knobs, problem, tokens_max, machine_.limits);
     plan->workspace_bytes = plan->gemm.workspace.bytes;
     KernelMaker maker(gpu(), *plan);
-    if (plan->gemm.images) maker.add(*plan->gemm.images);
-    for (const GemmLaunch& launch : plan->gemm.launches) maker.add(launch);
+    for (const KernelText& text : kernel_texts(plan->gemm)) maker.add(text);
     plan->kernel_launch_count = plan->knobs.graph ? 0 : launch_count(plan->gemm);
     plan->graph_launch_count = plan->knobs.graph ? 1 : 0;
     return plan;
+  }
+
+  void prepare(const Problem& problem, std::string_view variant,
+               std::int64_t tokens_max) const override {
+    if (!gpu().cache.keeps()) return;
+    const GemmPlan plan = plan_of(variant_from_name(variant), problem, tokens_max, machine_.limits);
+    std::set<std::string> seen;
+    for (const KernelText& text : kernel_texts(plan)) {
+      if (seen.insert(text.source).second) compiled(gpu(), text);
+    }
   }
 
   std::unique_ptr<backend::Call> bind(std::shared_ptr<const backend::Plan> plan,

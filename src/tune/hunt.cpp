@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <numeric>
 
 #include "measure/statistics.hpp"
@@ -22,6 +23,8 @@ struct Cut {
 };
 constexpr Cut kCuts[] = {{2, 1.25}, {4, 1.08}, {7, 1.03}};
 constexpr int kRoundsMax = 11;
+// A race that is out of time ends after so many: fewer say nothing.
+constexpr int kRoundsMin = 3;
 // A guess: races take as long as the problem does, and compiling takes longer.
 constexpr std::size_t kTrialsExpected = 120;
 // What a race must show before the referee is asked, and before the lead changes.
@@ -37,11 +40,13 @@ class Race {
 
   // Median over rounds of the first's time over one's own, in the order of entering. The first so
   // many stay to the end.
-  std::vector<double> run(std::size_t staying, Random& random) {
+  std::vector<double> run(std::size_t staying, Random& random,
+                          const std::function<bool()>& is_out_of_time) {
     std::vector<std::size_t> racing(ratios_.size());
     std::iota(racing.begin(), racing.end(), std::size_t{0});
     play_round(racing, random, /*counts=*/false);
     for (int round = 1; round <= kRoundsMax; ++round) {
+      if (round > kRoundsMin && is_out_of_time()) break;
       play_round(racing, random, /*counts=*/true);
       for (const Cut& cut : kCuts) {
         if (cut.rounds == round) drop_behind(racing, staying, cut.behind);
@@ -86,7 +91,8 @@ class Hunt {
         arena_(arena),
         options_(options),
         random_(options.seed, 1),
-        search_(space.space, options.seed, kTrialsExpected) {
+        search_(space.space, options.seed, kTrialsExpected),
+        workshop_(arena.workshop ? arena.workshop() : open_shelf(options.racer_count)) {
     state_.choice = choice;
     state_.variant = choice;
     state_.space_size = space.names.size();
@@ -95,18 +101,25 @@ class Hunt {
   }
 
   Catch run() {
-    bool goes_on = true;
-    // Once at least: a plan that nothing was tried for says nothing.
-    do {
-      options_.watch(state_);
-      goes_on = race();
-    } while (goes_on && passed() < kSearchShare * options_.seconds);
+    do options_.watch(state_);
+    while (race());
+    workshop_.reset();  // nobody compiles while the referee listens
     Ruling ruling = confirm();
     return {std::move(state_), std::move(ruling)};
   }
 
  private:
+  struct Begun {
+    std::size_t point = 0;
+    double seconds = 0;  // when
+  };
+
   double passed() const { return options_.earlier_seconds + arena_.seconds(); }
+  double search_seconds() const { return kSearchShare * options_.seconds - passed(); }
+  // Until a race must begin that is to end in time, if it takes as long as the one before.
+  double seconds_to_begin() const { return search_seconds() - race_seconds_; }
+  // There is one race at least: a plan that nothing was tried for says nothing.
+  bool is_over() const { return has_raced_ && seconds_to_begin() <= 0; }
   bool has_leader() const { return state_.variant != state_.choice; }
 
   // Names that a program of another version had are passed over.
@@ -134,17 +147,27 @@ class Hunt {
     return true;
   }
 
-  // One more race; false when there is nobody left to race.
+  // One more race; false when there is nobody left to race, or no time to.
   bool race() {
+    if (is_over()) return false;
+    fill_workshop();
     const std::unique_ptr<Track> track = arena_.open_track();
     track->enter(state_.choice);
     const std::size_t staying = has_leader() ? 2 : 1;
     if (has_leader()) track->enter(state_.variant);
     const std::vector<std::size_t> points = candidates(*track);
-    if (points.empty()) return false;
+    if (points.empty() || (has_raced_ && search_seconds() <= 0)) return false;
+    const double begin = passed();
     Race race(*track, staying + points.size());
-    const std::vector<double> speedups = race.run(staying, random_);
+    learn(points, staying, race.run(staying, random_, [this] { return search_seconds() <= 0; }));
     if (state_.choice_us == 0) state_.choice_us = race.first_us();
+    has_raced_ = true;
+    race_seconds_ = passed() - begin;
+    return true;
+  }
+
+  void learn(const std::vector<std::size_t>& points, std::size_t staying,
+             const std::vector<double>& speedups) {
     if (has_leader()) believe_leader(speedups[1]);
     double best = speedups[staying - 1];
     for (std::size_t i = 0; i < points.size(); ++i) {
@@ -153,38 +176,46 @@ class Hunt {
       if (lead(points[i], speedup, best)) best = speedup / kLead;
     }
     state_.trace.push_back({passed(), state_.tried_count, state_.raced_speedup});
-    return true;
   }
 
   // Who does not run is told so to the search, which proposes others.
   std::vector<std::size_t> candidates(Track& track) {
     std::vector<std::size_t> points;
     while (points.size() < options_.racer_count) {
-      const std::vector<std::size_t> proposed = proposals(options_.racer_count - points.size());
-      if (proposed.empty()) break;
-      std::vector<std::string> names;
-      for (const std::size_t point : proposed) names.push_back(space_.names[point]);
-      track.announce(names);
-      for (const std::size_t point : proposed) {
-        if (track.enter(space_.names[point])) {
-          points.push_back(point);
+      fill_workshop();
+      const std::vector<std::string> ready =
+          take(options_.racer_count - points.size(), /*at_least_one=*/points.empty());
+      if (ready.empty()) break;
+      for (const std::string& variant : ready) {
+        const Begun begun = begun_.extract(variant).mapped();
+        making_seconds_ = passed() - begun.seconds;
+        if (track.enter(variant)) {
+          points.push_back(begun.point);
         } else {
-          note(point, 0);
+          note(begun.point, 0);
         }
       }
     }
+    if (arena_.workshop) fill_workshop();  // it works while they race
     return points;
   }
 
-  std::vector<std::size_t> proposals(std::size_t count) {
-    std::vector<std::size_t> points;
-    while (points.size() < count) {
+  std::vector<std::string> take(std::size_t count, bool at_least_one) {
+    std::vector<std::string> ready = workshop_->take(count, seconds_to_begin());
+    if (!ready.empty() || has_raced_ || !at_least_one) return ready;
+    return workshop_->take(1, std::numeric_limits<double>::infinity());
+  }
+
+  // Nothing is begun that would be ready too late.
+  void fill_workshop() {
+    if (has_raced_ && seconds_to_begin() <= making_seconds_) return;
+    while (begun_.size() < workshop_->capacity()) {
       const std::optional<std::size_t> point =
           options_.at_random ? search_.next_at_random() : search_.next();
-      if (!point) break;
-      points.push_back(*point);
+      if (!point) return;
+      begun_.emplace(space_.names[*point], Begun{*point, passed()});
+      workshop_->begin(space_.names[*point]);
     }
-    return points;
   }
 
   // Whoever takes the lead was lucky as well as fast; only the races after that say how fast.
@@ -210,7 +241,12 @@ class Hunt {
   const HuntOptions& options_;
   Random random_;
   Search search_;
+  std::unique_ptr<Workshop> workshop_;
+  std::map<std::string, Begun> begun_;  // in the workshop
   std::vector<double> leader_speedups_;
+  bool has_raced_ = false;
+  double race_seconds_ = 0;    // the last race took
+  double making_seconds_ = 0;  // until the last variant that was taken was taken
   HuntState state_;
 };
 

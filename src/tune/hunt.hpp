@@ -12,6 +12,7 @@
 
 #include "referee/statistics/verdict.hpp"
 #include "tune/variant_space.hpp"
+#include "tune/workshop.hpp"
 
 namespace thresher::tune {
 
@@ -19,8 +20,6 @@ namespace thresher::tune {
 class Track {
  public:
   virtual ~Track() = default;
-  // These will enter, if they run: a device that compiles them can do so side by side.
-  virtual void announce(std::span<const std::string> variants) { static_cast<void>(variants); }
   // False where the variant turns out not to run here.
   virtual bool enter(const std::string& variant) = 0;
   // One call of each of these, in this order: microseconds.
@@ -35,6 +34,8 @@ struct Ruling {
 
 struct Arena {
   std::function<std::unique_ptr<Track>()> open_track;
+  // Empty: variants are ready at once.
+  std::function<std::unique_ptr<Workshop>()> workshop = {};
   // The challenger against the engine's choice, within so many seconds.
   std::function<Ruling(const std::string& challenger, double seconds)> judge;
   std::function<double()> seconds;  // since the beginning
@@ -82,7 +83,8 @@ struct Catch {
   Ruling ruling;  // not accepted: the choice stays, and the reason says why
 };
 
-// `space` has points. Races for 60 % of the time, once at least.
+// `space` has points. Races for 60 % of the time, once at least: a race that would not end in time
+// is not begun, and one that takes longer than expected is cut short.
 Catch hunt(const VariantSpace& space, const std::string& choice, const Arena& arena,
            const HuntOptions& options);
 

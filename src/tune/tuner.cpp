@@ -8,6 +8,7 @@
 #include <deque>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -24,12 +25,13 @@ namespace {
 
 using HostTime = std::chrono::steady_clock;
 
-// Where variants are compiled first, as many race as can be compiled side by side.
+// What is compiled is worth a wider race: there is always more of it ready than one can hold.
+constexpr std::size_t kCompiledRacers = 8;
+
 HuntOptions hunt_on(const Engine& engine, HuntOptions options) {
-  constexpr std::size_t kRacersMax = 16;
-  if (!engine.state().row().compiles) return options;
-  options.racer_count = std::clamp(static_cast<std::size_t>(hardware_thread_count()),
-                                   options.racer_count, kRacersMax);
+  if (engine.state().row().compiles) {
+    options.racer_count = std::max(options.racer_count, kCompiledRacers);
+  }
   return options;
 }
 
@@ -44,18 +46,6 @@ class DeviceTrack final : public Track {
         cold_(cold),
         sham_(std::move(sham)),
         clock_(measure::make_clock(engine, {.copy_count = cold.copy_count()})) {}
-
-  // A plan is made for what the compiler keeps of it; whatever is wrong shows again on entering.
-  void announce(std::span<const std::string> variants) override {
-    if (!sham_.empty() || !engine_.state().row().compiles) return;
-    for_each_in_parallel(static_cast<std::int64_t>(variants.size()), 0, [&](std::int64_t i) {
-      try {
-        engine_.plan(problem_, variants[static_cast<std::size_t>(i)]);
-      } catch (const Error&) {
-        return;
-      }
-    });
-  }
 
   bool enter(const std::string& variant) override {
     try {
@@ -119,9 +109,10 @@ Ruling judged(const Problem& problem, const std::string& choice, const std::stri
 // the more often, and only that counts for them.
 struct SweepStage {
   double fast_share = 0;
+  std::size_t fast_min = 0;
   int races = 0;
 };
-constexpr SweepStage kSweepStages[] = {{0.1, 3}, {0.01, 9}};
+constexpr SweepStage kSweepStages[] = {{0.1, 8, 3}, {0.01, 3, 9}};
 
 VariantSpace part_of(const VariantSpace& space,
                      const std::function<bool(const std::string& variant)>& wanted) {
@@ -137,10 +128,13 @@ VariantSpace part_of(const VariantSpace& space,
   return part;
 }
 
-VariantSpace fastest_of(const VariantSpace& space, std::vector<Trial> trials, double share) {
+VariantSpace fastest_of(const VariantSpace& space, std::vector<Trial> trials,
+                        const SweepStage& stage) {
   std::sort(trials.begin(), trials.end(),
             [](const Trial& a, const Trial& b) { return a.speedup > b.speedup; });
-  trials.resize(static_cast<std::size_t>(share * static_cast<double>(trials.size())));
+  const double share = stage.fast_share * static_cast<double>(trials.size());
+  const std::size_t count = std::max(static_cast<std::size_t>(share), stage.fast_min);
+  trials.resize(std::min(trials.size(), count));
   std::set<std::string> fast;
   for (const Trial& trial : trials) fast.insert(trial.variant);
   return part_of(space, [&](const std::string& variant) { return fast.contains(variant); });
@@ -153,23 +147,52 @@ class DeviceArena {
       : engine_(engine),
         problem_(problem),
         begin_(HostTime::now()),
-        choice_(engine.plan(problem).variant()),
+        choice_(choice_of(engine, problem)),
         sham_(options.sham ? choice_ : std::string()),
         space_(space_of(engine, problem, options)),
-        inputs_(make_inputs(problem, InputFamily::kNatural, options.hunt.seed)),
-        cold_(engine, problem, inputs_) {}
+        seed_(options.hunt.seed) {}
 
   const std::string& choice() const { return choice_; }
   const VariantSpace& space() const { return space_; }
   Arena with(std::function<Ruling(const std::string&, double)> judge) {
     return {.open_track =
-                [this] { return std::make_unique<DeviceTrack>(engine_, problem_, cold_, sham_); },
+                [this] { return std::make_unique<DeviceTrack>(engine_, problem_, cold(), sham_); },
+            .workshop = workshop(),
             .judge = std::move(judge),
             .seconds =
                 [this] { return std::chrono::duration<double>(HostTime::now() - begin_).count(); }};
   }
 
  private:
+  // A plan of it is made when it races.
+  static std::string choice_of(const Engine& engine, const Problem& problem) {
+    std::string choice = engine.choose(problem);
+    const Support support = engine.supports(problem, choice);
+    if (support.ok) return choice;
+    throw Error(fmt::format("variant '{}' cannot run problem '{}': {}", choice, problem.name,
+                            support.why_not));
+  }
+
+  // Compilers have all cores but the one that the races need. A sham has one variant.
+  std::function<std::unique_ptr<Workshop>()> workshop() const {
+    if (!engine_.state().row().compiles || !sham_.empty()) return {};
+    return [this] {
+      return open_workshop(std::max(1, hardware_thread_count() - 1), kCompiledRacers,
+                           [this](const std::string& variant) {
+                             engine_.state().prepare(problem_, variant, token_count(problem_));
+                           });
+    };
+  }
+
+  // Made when they are first needed: compilers are at work by then.
+  measure::ColdProblem& cold() {
+    if (!cold_) {
+      inputs_ = make_inputs(problem_, InputFamily::kNatural, seed_);
+      cold_.emplace(engine_, problem_, inputs_);
+    }
+    return *cold_;
+  }
+
   static VariantSpace space_of(const Engine& engine, const Problem& problem,
                                const TuneOptions& options) {
     Machine machine = engine.state().machine();
@@ -190,8 +213,9 @@ class DeviceArena {
   const std::string choice_;
   const std::string sham_;
   const VariantSpace space_;
-  const Inputs inputs_;
-  measure::ColdProblem cold_;
+  const std::uint64_t seed_;
+  Inputs inputs_;
+  std::optional<measure::ColdProblem> cold_;
 };
 
 }  // namespace
@@ -212,7 +236,7 @@ Sweep sweep(const Engine& engine, const Problem& problem, const TuneOptions& opt
   const Arena races = arena.with(nobody);
   HuntState state = hunt(arena.space(), arena.choice(), races, whole).state;
   for (const SweepStage& stage : kSweepStages) {
-    const VariantSpace fast = fastest_of(arena.space(), state.trials, stage.fast_share);
+    const VariantSpace fast = fastest_of(arena.space(), state.trials, stage);
     std::map<std::string, std::vector<double>> speedups;
     for (int again = 0; again < stage.races && !fast.names.empty(); ++again) {
       ++whole.seed;

@@ -25,8 +25,8 @@ struct TuneOptions {
 // Throws Error where the engine cannot run the problem at all.
 Catch tune(const Engine& engine, const Problem& problem, const TuneOptions& options);
 
-// Every variant of the problem's space, raced once; the fastest tenth three times more, and the
-// fastest of those nine times.
+// Every variant of the problem's space, raced once; the fastest tenth, eight at least, three times
+// more, and the fastest hundredth, three at least, nine times.
 struct Sweep {
   VariantSpace space;
   HuntState state;

@@ -12,6 +12,7 @@
 #include "gpu/backend.hpp"
 #include "gpu/runtime/fake_driver.hpp"
 #include "gpu/runtime/fake_nvrtc.hpp"
+#include "gpu/runtime/temporary_folder.hpp"
 #include "gpu/sm90/kernels/gemm_args.hpp"
 #include "nvfp4/error_message.hpp"
 #include "support/scene.hpp"
@@ -110,6 +111,30 @@ TEST_F(Sm90DeviceTest, WeightsComeBackFromTheDevice) {
     EXPECT_EQ(copy.unpack_up().scales, inputs.b_up.scales);
     EXPECT_EQ(copy.unpack_up().global_scale, inputs.b_up.global_scale);
   }
+}
+
+TEST_F(Sm90DeviceTest, WhatWasPreparedIsNotCompiledAgain) {
+  const gpu::testing::TemporaryFolder folder;
+  engine.emplace(open_device(gpu_backend(),
+                             {.device = Device(fake.driver),
+                              .compiler = Compiler(FakeNvrtc::make()),
+                              .cache = CubinCache(folder.path()),
+                              .driver_version = 13000},
+                             "gpu:0"));
+  const Problem problem = make_problem({3, 5}, 40, 80, Op::kGemm);
+  const int before = FakeNvrtc::compile_count;
+  EXPECT_TRUE(calls_of([&] { engine->state().prepare(problem, "gpu_sm90", 8); }).empty())
+      << "the device has other work";
+  const int prepared = FakeNvrtc::compile_count;
+  EXPECT_GT(prepared, before);
+  const Plan plan = engine->plan(problem, "gpu_sm90");
+  EXPECT_EQ(FakeNvrtc::compile_count, prepared);
+}
+
+TEST_F(Sm90DeviceTest, NothingIsPreparedWhereNothingIsKept) {
+  const int before = FakeNvrtc::compile_count;
+  engine->state().prepare(make_problem({3}, 40, 80, Op::kGemm), "gpu_sm90", 3);
+  EXPECT_EQ(FakeNvrtc::compile_count, before);
 }
 
 // One line per group; every part of the factors is another number.

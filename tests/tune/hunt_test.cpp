@@ -43,8 +43,13 @@ class World {
   Arena arena() {
     return {.open_track = [this] { return std::make_unique<SimulatedTrack>(*this); },
             .judge = [this](const std::string& challenger, double) { return judge(challenger); },
-            .seconds = [this] { return kCallSeconds * static_cast<double>(call_count_); }};
+            .seconds = [this] { return seconds(); }};
   }
+  double seconds() const { return idle_seconds_ + kCallSeconds * static_cast<double>(call_count_); }
+  void idle(double seconds) { idle_seconds_ += seconds; }
+
+  std::function<void()> on_round;
+
   int entered_count(const std::string& variant) const {
     return static_cast<int>(entered_.count(variant));
   }
@@ -62,6 +67,7 @@ class World {
       return true;
     }
     std::vector<double> play_round(std::span<const std::size_t> order) override {
+      if (world_.on_round) world_.on_round();
       std::vector<double> us;
       for (const std::size_t i : order) us.push_back(1e-3 * world_.machine_.call_ns(log_ns_[i]));
       world_.call_count_ += static_cast<int>(order.size());
@@ -87,6 +93,7 @@ class World {
   const std::uint64_t seed_;
   SimulatedMachine machine_;
   int call_count_ = 0;
+  double idle_seconds_ = 0;
   std::multiset<std::string> entered_;
 };
 
@@ -168,6 +175,94 @@ TEST(Hunt, EndsWhenEverythingWasTriedAndTellsWhatDoesNotRun) {
   for (const Trial& trial : caught.state.trials) {
     EXPECT_EQ(trial.speedup == 0, truth(trial.variant) == 0) << trial.variant;
   }
+}
+
+TEST(Hunt, KeepsItsTime) {
+  const double round = kCallSeconds * 8;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const double budget = 0.05 + 0.003 * static_cast<double>(seed);
+    World world(referee::kWorlds.front().world, all_equal, seed);
+    hunt_in(world, {.seconds = budget, .seed = seed});
+    EXPECT_LE(world.seconds(), 0.6 * budget + round);
+    EXPECT_GE(world.seconds(), 0.6 * budget - 13 * round) << "a race more would have found time";
+  }
+}
+
+TEST(Hunt, AFirstRaceThatTakesTooLongIsCutShort) {
+  World world(referee::kWorlds.front().world, all_equal, 1);
+  const Catch caught = hunt_in(world, {.seconds = kCallSeconds, .racer_count = 6});
+  EXPECT_EQ(caught.state.tried_count, 6U);
+  EXPECT_LE(world.seconds(), kCallSeconds * 4 * 7) << "a warm-up and three rounds of seven";
+}
+
+// Has one variant ready after each so many seconds, when somebody waits for it.
+class SlowWorkshop final : public Workshop {
+ public:
+  SlowWorkshop(World& world, double seconds_each, std::multiset<std::string>& begun)
+      : world_(world), seconds_each_(seconds_each), begun_(begun) {}
+
+  std::size_t capacity() const override { return 20; }
+  void begin(const std::string& variant) override {
+    begun_.insert(variant);
+    in_the_making_.push_back(variant);
+    EXPECT_LE(in_the_making_.size(), capacity());
+  }
+  std::vector<std::string> take(std::size_t count, double seconds) override {
+    std::vector<std::string> ready;
+    for (double waited = seconds_each_; ready.size() < count && !in_the_making_.empty();
+         waited += seconds_each_) {
+      if (waited > seconds) {
+        world_.idle(std::max(0.0, seconds - (waited - seconds_each_)));
+        break;
+      }
+      world_.idle(seconds_each_);
+      ready.push_back(in_the_making_.back());
+      in_the_making_.pop_back();
+    }
+    return ready;
+  }
+
+ private:
+  World& world_;
+  const double seconds_each_;
+  std::multiset<std::string>& begun_;
+  std::vector<std::string> in_the_making_;
+};
+
+Catch hunt_with_workshop(World& world, double seconds_each, double budget,
+                         std::multiset<std::string>& begun) {
+  Arena arena = world.arena();
+  arena.workshop = [&] { return std::make_unique<SlowWorkshop>(world, seconds_each, begun); };
+  return hunt(space_of_256(), "v0", arena, {.seconds = budget});
+}
+
+TEST(Hunt, HasOthersMadeReadyWhileSomeRace) {
+  World world(referee::kWorlds.front().world, all_equal, 1);
+  std::multiset<std::string> begun;
+  std::optional<std::size_t> ahead_of_first_race;
+  world.on_round = [&] {
+    if (!ahead_of_first_race) ahead_of_first_race = begun.size() - 6;
+  };
+  const Catch caught = hunt_with_workshop(world, 1e-4, 0.2, begun);
+  EXPECT_EQ(ahead_of_first_race, 20U) << "as many as the workshop holds";
+  EXPECT_LE(begun.size(), caught.state.tried_count + 20);
+  for (const Trial& trial : caught.state.trials) {
+    EXPECT_EQ(begun.count(trial.variant), 1U) << trial.variant;
+  }
+}
+
+TEST(Hunt, TriesEverythingThatAWorkshopMakes) {
+  World world(referee::kWorlds.front().world, all_equal, 1);
+  std::multiset<std::string> begun;
+  EXPECT_EQ(hunt_with_workshop(world, 1e-4, 1e9, begun).state.tried_count, 255U);
+}
+
+TEST(Hunt, WaitsForItsFirstRacerButForNoneThatComesTooLate) {
+  World world(referee::kWorlds.front().world, all_equal, 1);
+  std::multiset<std::string> begun;
+  const Catch caught = hunt_with_workshop(world, 1, 0.5, begun);
+  EXPECT_EQ(caught.state.tried_count, 1U);
+  EXPECT_LT(world.seconds(), 1.4) << "its time, then for the first, and nobody else";
 }
 
 }  // namespace

@@ -23,6 +23,8 @@ class CubinCache {
   // The folder is made when the first entry is written.
   explicit CubinCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
+  bool keeps() const { return !folder_.empty(); }
+
   // From the cache, or compiled and then kept. `driver_version` is 0 where there is no driver.
   // Throws what Compiler::compile throws; nothing is kept then.
   Compilation get(const Compiler& compiler, const CompileRequest& request,
