@@ -131,10 +131,23 @@ bool CubinCache::store(const std::string& key, const Compilation& compilation) c
 Compilation CubinCache::get(const Compiler& compiler, const CompileRequest& request,
                             int driver_version) const {
   const std::string request_key = key(compiler, request, driver_version);
-  if (std::optional<Compilation> kept = load(request_key)) return *std::move(kept);
+  if (std::optional<Compilation> kept = load(request_key)) {
+    note(request_key);
+    return *std::move(kept);
+  }
   Compilation compilation = compiler.compile(request);
-  store(request_key, compilation);
+  if (store(request_key, compilation)) note(request_key);
   return compilation;
+}
+
+void CubinCache::note(const std::string& key) const {
+  const std::lock_guard turn(given_->turn);
+  given_->files.insert(entry_path(key));
+}
+
+std::vector<fs::path> CubinCache::given() const {
+  const std::lock_guard turn(given_->turn);
+  return {given_->files.begin(), given_->files.end()};
 }
 
 fs::path default_cache_folder(const char* xdg_cache_home, const char* home) {

@@ -9,8 +9,12 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "gpu/runtime/compiler.hpp"
 
@@ -30,6 +34,10 @@ class CubinCache {
   Compilation get(const Compiler& compiler, const CompileRequest& request,
                   int driver_version) const;
 
+  // The files of all that get() has found or kept so far, each once: what others need who are to
+  // have the same kernels, in a folder that may hold thousands.
+  std::vector<std::filesystem::path> given() const;
+
   std::optional<Compilation> load(const std::string& key) const;
   // Whether the entry is there now.
   bool store(const std::string& key, const Compilation& compilation) const;
@@ -39,7 +47,14 @@ class CubinCache {
   std::filesystem::path entry_path(const std::string& key) const;
 
  private:
+  struct Given {
+    std::mutex turn;
+    std::set<std::filesystem::path> files;
+  };
+  void note(const std::string& key) const;
+
   std::filesystem::path folder_;
+  std::shared_ptr<Given> given_ = std::make_shared<Given>();  // of all copies
 };
 
 // Where a user's cache belongs, after the XDG base directory specification: from the values of

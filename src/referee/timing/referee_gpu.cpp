@@ -56,12 +56,13 @@ std::vector<gpu::LaunchCounts> RefereeGpu::compile_variant(
   return launches;
 }
 
-// The operator's cache is the operator's: contestants get a copy that they can read.
+// The operator's cache is the operator's: contestants get a copy that they can read, of what the
+// referee's own plans needed.
 void RefereeGpu::share_kernels() const {
   std::error_code error;
-  if (options_.cache_folder) {
-    fs::copy(*options_.cache_folder, kernel_folder_,
-             fs::copy_options::recursive | fs::copy_options::skip_existing, error);
+  for (const fs::path& kernel : gpu::gpu_of(engine_).cache.given()) {
+    fs::copy_file(kernel, kernel_folder_ / kernel.filename(), fs::copy_options::skip_existing,
+                  error);
   }
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(kernel_folder_, error)) {
     const fs::perms readable =

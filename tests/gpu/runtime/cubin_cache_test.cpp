@@ -83,6 +83,19 @@ TEST_F(CubinCacheTest, CompilesOnce) {
   EXPECT_EQ(file_count(), 1U);
 }
 
+TEST_F(CubinCacheTest, KnowsWhichEntriesItGave) {
+  EXPECT_TRUE(cache.given().empty());
+  get(CubinCache(folder.path()));
+  EXPECT_TRUE(cache.given().empty()) << "another's are not its own";
+  const CubinCache copy = cache;
+  get(copy);
+  get(copy);
+  EXPECT_EQ(cache.given(), std::vector<fs::path>{entry()}) << "found, by a copy, and once";
+  request.source = "error";
+  EXPECT_THROW(get(cache), CompileError);
+  EXPECT_EQ(cache.given().size(), 1U);
+}
+
 TEST_F(CubinCacheTest, MakesItsFolder) {
   const CubinCache deep(folder.path() + "/a/b");
   get(deep);
