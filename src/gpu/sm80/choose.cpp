@@ -40,9 +40,14 @@ std::vector<GemmKnobs> shapes(sm90::Prologue prologue) {
   return all;
 }
 
-// NVFP4 tokens are decoded once, before; others are read as they are.
-sm90::Prologue prologue_for(Activations activations) {
-  return activations == Activations::kNvfp4 ? sm90::Prologue::kKernel : sm90::Prologue::kNone;
+// NVFP4 tokens are decoded once, before. Those of 16 bits may also be read as they are, which saves
+// a kernel, and costs every k tile some time.
+std::vector<GemmKnobs> shapes_for(Activations activations) {
+  std::vector<GemmKnobs> all = shapes(sm90::Prologue::kKernel);
+  if (activations == Activations::kNvfp4) return all;
+  const std::vector<GemmKnobs> readers = shapes(sm90::Prologue::kNone);
+  all.insert(all.end(), readers.begin(), readers.end());
+  return all;
 }
 
 }  // namespace
@@ -61,7 +66,7 @@ std::vector<Variant> choices() {
 
 Variant choose(const Problem& problem, std::int64_t token_limit, const SmLimits& limits) {
   const sm90::ChoiceRule rule{tile_times(), [](const GemmKnobs&) { return true; }, why_not};
-  return {.knobs = sm90::soonest(shapes(prologue_for(problem.activations)), default_knobs(),
+  return {.knobs = sm90::soonest(shapes_for(problem.activations), default_knobs(),
                                  {problem, token_limit, limits}, rule)};
 }
 

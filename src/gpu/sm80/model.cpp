@@ -16,9 +16,11 @@ constexpr double kWarpInstructions = 4;
 constexpr double kGopPerS = 840000;
 
 // Instructions of a warp, per MMA and for a k tile: its copies, its barrier and its loops; for
-// decoding 16 rows of weights, and 16 values of NVFP4 tokens.
+// decoding 16 rows of weights, and 16 values of NVFP4 tokens. Fitted, like all below: what it takes
+// longer to copy tokens from the caller's rows than from images.
 constexpr double kPerMma = 1.25;
 constexpr double kPerKTile = 60;
+constexpr double kCopyRows = 115;
 constexpr double kDecodeWeights = 60;
 constexpr double kDecodeTokens = 60;
 
@@ -32,6 +34,10 @@ constexpr double kWaitCycles = 480;
 constexpr int kManySums = 96;
 constexpr double kCrowded = 1.21;
 
+bool copies_rows(const GemmConfig& config) {
+  return config.prologue == sm90::Prologue::kNone && !decodes_tokens(config);
+}
+
 // All that a k tile of a block takes of the SM.
 double k_tile_ns(const GemmConfig& config, int width, const sm90::Company& company) {
   const double rows = multiplied_rows(config);
@@ -43,8 +49,9 @@ double k_tile_ns(const GemmConfig& config, int width, const sm90::Company& compa
   const double shared = (2 * weight_bytes + sm90::image_bytes(width) * (1 + warps)) / kSharedBytes;
   const double mmas = rows / 16 * width / 8 * sm90::kStepsPerTile;
   const double blocks_of_tokens = decodes_tokens(config) ? width * sm90::kStepsPerTile : 0;
-  const double instructions = kPerMma * mmas + kPerKTile * warps + kDecodeWeights * rows / 16 +
-                              kDecodeTokens * blocks_of_tokens / hw::kWarpThreads;
+  const double instructions =
+      kPerMma * mmas + (kPerKTile + (copies_rows(config) ? kCopyRows : 0)) * warps +
+      kDecodeWeights * rows / 16 + kDecodeTokens * blocks_of_tokens / hw::kWarpThreads;
   const double cycles = kOfMultiply * multiply +
                         kOfOthers * (shared + instructions / kWarpInstructions) +
                         kWaitCycles / company.blocks_on_sm;
@@ -59,6 +66,7 @@ const sm90::TileTimes& tile_times() {
                                      .finish = 2000,
                                      .parts = 6000,
                                      .parts_least = 3000,
+                                     .prologue = 2000,
                                      .at_gop_per_s = kGopPerS};
   return times;
 }

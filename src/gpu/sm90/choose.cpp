@@ -69,9 +69,10 @@ GemmKnobs soonest(const std::vector<GemmKnobs>& shapes, const GemmKnobs& otherwi
   const std::vector<Group> groups = with_tokens(request.problem, request.token_limit);
   const auto span_ns = [&](const GemmKnobs& knobs) {
     const Product product = products_of(knobs, request.problem.op).front();
-    return Tiling(groups, knobs.kind, config_of(knobs, request.problem, product), request.limits,
-                  rule.times)
-        .span_ns();
+    const double prologue_ns = knobs.prologue == Prologue::kKernel ? rule.times.prologue : 0;
+    return prologue_ns + Tiling(groups, knobs.kind, config_of(knobs, request.problem, product),
+                                request.limits, rule.times)
+                             .span_ns();
   };
   // What does not fit (floats take more room to be staged) or cannot be counted is passed over.
   GemmKnobs best = otherwise;

@@ -27,6 +27,7 @@ struct TileTimes {
   double parts = 0;   // per block and part, for the widest tiles of 256 rows
   double parts_least = 0;
   double plain_wait = 0;  // of the baseline, which waits for every k tile to arrive
+  double prologue = 0;    // until a GEMM whose tokens a kernel before it prepares begins
   // Where the numbers hold; another device is as much faster or slower as its rate.
   double at_gop_per_s = 0;
 };
