@@ -80,7 +80,7 @@ inline Suite all_kinds_suite() {
 inline MatchOptions quick_options() {
   MatchOptions options;
   options.thread_count = 2;
-  options.blocks_per_problem = 3;  // with the warm-up more than seven calls in a process
+  options.blocks_per_problem = 3;     // with the warm-up more than seven calls in a process
   options.call_timeout_seconds = 30;  // nor is one of who is kept waiting by others
   options.seconds_max = 600;  // never reached: no verdict here is a matter of the machine's speed
   options.analysis.heats_min = 2;
