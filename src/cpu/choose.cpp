@@ -1,27 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rule, in words: the widest vector instructions the CPU has, with that instruction set's
-// default knobs; AMX instead when the tiles are exact for the activations and groups have enough
-// rows to pay for expanding the weights to bf16. Everything finer (direct or decoded panels) is
+// default knobs; AMX instead when its tiles are exact for the activations and the model of time
+// counts less work with them. It goes by the work alone: AMX sums in another order, and a result's
+// bits shall not depend on the number of threads. Everything finer (direct or decoded panels) is
 // decided group by group, by rows, inside the variant (variant.hpp, panel_rows_min).
 #include "cpu/choose.hpp"
 
 #include <algorithm>
 
+#include "cpu/model.hpp"
+
 namespace thresher::cpu {
 namespace {
-
-// Mean rows per non-empty group from which AMX tiles beat VNNI.
-constexpr double kAmxRowsMin = 12;
-
-double mean_rows(const Problem& problem) {
-  double rows = 0;
-  double groups = 0;
-  for (const Group& group : problem.groups) {
-    rows += static_cast<double>(group.m);
-    groups += group.m > 0 ? 1 : 0;
-  }
-  return groups > 0 ? rows / groups : 0;
-}
 
 // AMX multiplies bf16: whatever NVFP4 stands for is exact in it, fp16 is not.
 bool is_exact_in_amx(Activations activations) { return activations != Activations::kFp16; }
@@ -37,9 +27,10 @@ Isa best_vector_isa(const std::vector<Isa>& isas) {
 Isa best_vector_isa() { return best_vector_isa(runnable_isas()); }
 
 Isa choose_isa(const Problem& problem, const std::vector<Isa>& isas) {
+  const Isa vectors = best_vector_isa(isas);
   const bool has_amx = std::find(isas.begin(), isas.end(), Isa::kAmx) != isas.end();
-  const bool pays = is_exact_in_amx(problem.activations) && mean_rows(problem) >= kAmxRowsMin;
-  return has_amx && pays ? Isa::kAmx : best_vector_isa(isas);
+  if (!has_amx || !is_exact_in_amx(problem.activations)) return vectors;
+  return default_cost(problem, Isa::kAmx) < default_cost(problem, vectors) ? Isa::kAmx : vectors;
 }
 
 Variant choose(const Problem& problem) {

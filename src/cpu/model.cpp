@@ -6,25 +6,39 @@
 
 #include "backend/makespan.hpp"
 #include "cpu/plan.hpp"
+#include "rounding.hpp"
 
 namespace thresher::cpu {
 namespace {
 
-// Decoding a panel costs about as much as multiplying it with this many rows.
-constexpr double kDecodeRows = 2;
+// What a body takes for a panel and superblock. The unit is a row of a tile of vectors.
+struct BodyCosts {
+  double row = 1;
+  int row_step = 1;   // a tile pays for a multiple of so many rows
+  double decode = 2;  // of the panel
+};
+
+// Vectors decode to what they multiply with a few instructions. AMX expands weights to bf16, some
+// ten for a row's one, and its tiles of 16 rows take as long again, most of it to be loaded: so on
+// the Xeon of results/xeon. Beside floats both weigh half, a row there being twice as dear.
+BodyCosts costs_of(Isa isa, Activations activations) {
+  if (isa != Isa::kAmx) return {};
+  if (activations == Activations::kNvfp4) return {.row = 0.7, .row_step = 16, .decode = 11};
+  return {.row = 0.3, .row_step = 16, .decode = 5};
+}
 
 // A task's cost in rows x panels x superblocks.
-double cost(const CpuPlan& plan, const Task& task) {
+double cost(const CpuPlan& plan, const BodyCosts& costs, const Task& task) {
   const GroupPlan& group = plan.groups[static_cast<std::size_t>(task.group->group_index)];
   double rows = 0;
   for (int i = 0; i < task.token_tile_count; ++i) {
-    rows += tile_of(*task.group, task.first_token_tile + i).row_count;
+    rows += round_up(tile_of(*task.group, task.first_token_tile + i).row_count, costs.row_step);
   }
   // Half of the threads decode for the other half: what multiplies does not wait for it.
   const bool split = plan.variant.roles == Roles::kSplit;
   // A decoded panel serves all tiles of a task, a direct tile decodes for itself.
   const double decodes = task.group->decode_panels ? 1 : task.token_tile_count;
-  return (rows + (split ? 0 : kDecodeRows * decodes)) *
+  return (costs.row * rows + (split ? 0 : costs.decode * decodes)) *
          static_cast<double>(task.panel_count * group.superblock_count);
 }
 
@@ -33,7 +47,7 @@ struct Filling {
   double span = 0;
 };
 
-Filling filling_of(const CpuPlan& plan) {
+Filling filling_of(const CpuPlan& plan, const BodyCosts& costs) {
   const int threads =
       plan.variant.roles == Roles::kSplit ? std::max(1, plan.thread_count / 2) : plan.thread_count;
   Filling filling;
@@ -45,7 +59,7 @@ Filling filling_of(const CpuPlan& plan) {
   const Cut cut = plan.cut();
   for (const GroupCut& group : cut.groups) {
     for (std::int64_t i = 0; i < group.task_count; ++i) {
-      waiting.push_back(cost(plan, task_at(plan, cut, group.first_task + i)));
+      waiting.push_back(cost(plan, costs, task_at(plan, cut, group.first_task + i)));
       filling.cost_sum += waiting.back();
     }
     if (plan.variant.schedule == Schedule::kSequence) run_waiting();
@@ -69,12 +83,44 @@ double useful_cost(const Problem& problem) {
   return cost;
 }
 
+// Costs are in rows of vectors. Of a machine whose ceiling was measured with AMX's tiles, that of
+// its vectors follows from FP32's: a lane multiplies four bytes where it multiplies one float.
+MachineRates rates_of_vectors(MachineRates rates) {
+  const bool of_tiles = rates.bf16_gop_per_s > rates.fp16_gop_per_s;
+  if (!of_tiles) return rates;
+  rates.bf16_gop_per_s = rates.fp16_gop_per_s;
+  rates.nvfp4_gop_per_s = 4 * rates.fp16_gop_per_s;
+  return rates;
+}
+
 }  // namespace
+
+double default_cost(const Problem& problem, Isa isa) {
+  const BodyCosts costs = costs_of(isa, problem.activations);
+  const Variant variant = default_variant(isa);
+  double sum = 0;
+  for (const Group& group : problem.groups) {
+    if (group.m == 0) continue;
+    // Tiles of equal height, give or take a row.
+    const std::int64_t tiles = divide_up(group.m, variant.tile_rows);
+    const std::int64_t rows = group.m / tiles;
+    const std::int64_t higher = group.m % tiles;
+    const std::int64_t paid = (tiles - higher) * round_up(rows, costs.row_step) +
+                              higher * round_up(rows + 1, costs.row_step);
+    const bool decoded = group.m >= panel_rows_min(isa);
+    const std::int64_t decodes =
+        decoded ? divide_up(tiles, std::max(1, variant.task_rows / variant.tile_rows)) : tiles;
+    sum += (costs.row * static_cast<double>(paid) + costs.decode * static_cast<double>(decodes)) *
+           static_cast<double>(panel_count(group.n) * superblock_count(group.k));
+  }
+  return sum;
+}
 
 ModelledRun modelled_run(const Problem& problem, const Variant& variant, const Machine& machine) {
   const CpuPlan plan = make_plan(problem, variant, machine.thread_count);
-  const Filling filling = filling_of(plan);
-  const double useful = useful_cost(problem);
+  const BodyCosts costs = costs_of(variant.isa, problem.activations);
+  const Filling filling = filling_of(plan, costs);
+  const double useful = costs.row * useful_cost(problem);
   ModelledRun run;
   if (useful > 0) {
     run.work = filling.cost_sum / useful;
@@ -86,9 +132,9 @@ ModelledRun modelled_run(const Problem& problem, const Variant& variant, const M
   run.store_bytes = variant.store == Store::kStreaming ? c_bytes : 2 * c_bytes;
   run.bytes = fewest_bytes(problem) - c_bytes + run.store_bytes;
   if (plan.two_pass()) run.bytes += 2 * sizeof(float) * output_elements(problem);
-  const SpeedOfLight light = speed_of_light(problem, machine.rates);
+  const SpeedOfLight light = speed_of_light(problem, rates_of_vectors(machine.rates));
   run.us = std::max(1e-3 * run.bytes / machine.rates.read_gb_per_s,
-                    light.compute_us * run.work / run.balance);
+                    light.compute_us * costs.row * run.work / run.balance);
   return run;
 }
 

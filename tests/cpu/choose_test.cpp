@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "cpu/body.hpp"
+#include "gemm/suite.hpp"
 
 namespace thresher::cpu {
 namespace {
@@ -17,13 +20,48 @@ Isa choice(std::vector<std::int64_t> m, Activations activations = Activations::k
   return choose_isa(problem, isas);
 }
 
-TEST(Choose, AmxFromTwelveRowsOn) {
-  EXPECT_EQ(choice({12}), Isa::kAmx);
-  EXPECT_EQ(choice({11}), Isa::kAvx512Vnni);
-  // On the mean of the groups that have rows.
-  EXPECT_EQ(choice({20, 4, 0, 0, 0}), Isa::kAmx);
-  EXPECT_EQ(choice({20, 3, 0, 0, 0}), Isa::kAvx512Vnni);
+// A tile of 16 rows costs as much as 11 rows of vectors, and so does expanding the weights for it
+// and all others of a task.
+TEST(Choose, AmxWhereItIsLessWork) {
+  EXPECT_EQ(choice({16}), Isa::kAvx512Vnni);
+  EXPECT_EQ(choice({29}), Isa::kAvx512Vnni);
+  EXPECT_EQ(choice({30}), Isa::kAmx);
+  EXPECT_EQ(choice({32}), Isa::kAmx);
+  EXPECT_EQ(choice({33}), Isa::kAvx512Vnni);  // 16 rows and 17 pay for 48
+  EXPECT_EQ(choice({48}), Isa::kAvx512Vnni);  // 24 rows twice for 64
+  EXPECT_EQ(choice({49}), Isa::kAmx);
+  EXPECT_EQ(choice({256}), Isa::kAmx);
+  // Groups weigh as much as they cost; those without rows nothing.
+  EXPECT_EQ(choice({256, 4, 4, 0, 0}), Isa::kAmx);
+  EXPECT_EQ(choice({30, 4, 0, 0, 0}), Isa::kAvx512Vnni);
   EXPECT_EQ(choice({0, 0}), Isa::kAvx512Vnni);
+}
+
+TEST(Choose, FloatsGiveWayToAmxSooner) {
+  EXPECT_EQ(choice({7}, Activations::kBf16), Isa::kAvx512Vnni);
+  EXPECT_EQ(choice({8}, Activations::kBf16), Isa::kAmx);
+}
+
+// The choice of every suite's problems, with AMX and without it.
+TEST(Choose, OfTheSuites) {
+  const std::vector<Isa> vectors(kEverything.begin(), kEverything.end() - 1);
+  const std::map<std::string, std::vector<std::string>> on_vectors_beside_amx = {
+      {"seeds", {}},
+      {"dual", {}},
+      {"dual_wide", {}},
+      {"decode",
+       {"g8_m1_n4096_k7168", "g8_m16_n4096_k7168", "g32_m4_n4096_k7168", "g8_m16_n7168_k2048"}},
+      {"experts",
+       {"g8_m24_n6144_k3072", "g64_m16_n1536_k2048", "g128_skewed_n1536_k1024",
+        "g256_m4_n1024_k1024"}}};
+  for (const auto& [suite, names] : on_vectors_beside_amx) {
+    std::vector<std::string> found;
+    for (const Problem& problem : load_suite(suite).problems) {
+      EXPECT_EQ(choose_isa(problem, vectors), Isa::kAvx512Vnni) << problem.name;
+      if (choose_isa(problem, kEverything) != Isa::kAmx) found.push_back(problem.name);
+    }
+    EXPECT_EQ(found, names) << suite;
+  }
 }
 
 TEST(Choose, AmxWhereItsTilesAreExact) {

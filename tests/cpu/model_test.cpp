@@ -54,6 +54,56 @@ TEST(CpuModel, SmallerTilesDecodeMoreOften) {
   EXPECT_NEAR(small, (4.0 + 2) / 4, 1e-9);  // decoding takes as long as two rows
 }
 
+// The choice counts the work that the model counts: of this CPU's tiles, as its plans cut them.
+TEST(CpuModel, DefaultKnobsCostWhatTheirPlansDo) {
+  for (const Isa isa : runnable_isas()) {
+    if (isa == Isa::kPortable || isa == Isa::kAvx2)
+      continue;  // tiles of floats of their own height
+    for (const Activations activations : {Activations::kNvfp4, Activations::kBf16}) {
+      for (const std::int64_t m : {1, 12, 33, 96, 300, 700}) {
+        const Problem problem{.name = "p",
+                              .activations = activations,
+                              .groups = {{m, 256, 1024}, {2 * m, 256, 1024}, {0, 256, 1024}}};
+        Machine machine = machine_with(2);
+        machine.rates.fp16_gop_per_s = machine.rates.bf16_gop_per_s = 25;
+        const double work = modelled_run(problem, default_variant(isa), machine).work;
+        const double row = isa != Isa::kAmx ? 1 : activations == Activations::kNvfp4 ? 0.7 : 0.3;
+        const double useful = 3.0 * static_cast<double>(m) * (256 / 16) * (1024 / 64);
+        EXPECT_NEAR(default_cost(problem, isa), row * work * useful, 1e-6 * useful)
+            << to_string(isa) << ", m = " << m;
+      }
+    }
+  }
+}
+
+// By hand: two tiles of 32 rows after one decoded panel, and tiles of 17 and 16, which pay for 48.
+TEST(CpuModel, AmxPaysForWholeTilesAndForExpandingWeights) {
+  const auto cost = [](std::int64_t m, Activations activations) {
+    return default_cost({.name = "p", .activations = activations, .groups = {{m, 16, 64}}},
+                        Isa::kAmx);
+  };
+  EXPECT_NEAR(cost(64, Activations::kNvfp4), 64 * 0.7 + 11, 1e-9);
+  EXPECT_NEAR(cost(33, Activations::kNvfp4), 48 * 0.7 + 11, 1e-9);
+  EXPECT_NEAR(cost(1, Activations::kNvfp4), 16 * 0.7 + 11, 1e-9);
+  EXPECT_NEAR(cost(512, Activations::kNvfp4), 512 * 0.7 + 2 * 11, 1e-9);  // two tasks
+  EXPECT_NEAR(cost(64, Activations::kBf16), 64 * 0.3 + 5, 1e-9);
+  EXPECT_EQ(cost(0, Activations::kNvfp4), 0);
+}
+
+// Where the ceiling is that of AMX's tiles, vectors are not taken to reach it.
+TEST(CpuModel, VectorsAreAsSlowBesideTilesAsWithoutThem) {
+  Machine plain = machine_with(1);
+  plain.rates.fp16_gop_per_s = plain.rates.bf16_gop_per_s = 25;
+  Machine tiles = plain;
+  tiles.rates.nvfp4_gop_per_s = tiles.rates.bf16_gop_per_s = 700;
+  for (const Activations activations : {Activations::kNvfp4, Activations::kBf16}) {
+    Problem problem = even_problem();
+    problem.activations = activations;
+    EXPECT_NEAR(modelled_run(problem, default_variant(Isa::kPortable), tiles).us,
+                modelled_run(problem, default_variant(Isa::kPortable), plain).us, 1e-6);
+  }
+}
+
 TEST(CpuModel, StreamingStoresSpareTheRead) {
   Variant variant = default_variant(Isa::kPortable);
   const ModelledRun plain = modelled_run(even_problem(), variant, machine_with(1));
