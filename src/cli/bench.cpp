@@ -72,26 +72,23 @@ std::vector<SelectedProblem> problems_of(const BenchOptions& options) {
   return problems;
 }
 
+// A layer's calls follow each other if nobody says otherwise.
 measure::Surroundings surroundings_of(const BenchOptions& options) {
-  if (options.timing.empty()) return measure::Surroundings::kForeign;
-  return measure::surroundings_from_string(options.timing);
+  if (!options.timing.empty()) return measure::surroundings_from_string(options.timing);
+  return options.layers.empty() ? measure::Surroundings::kForeign
+                                : measure::Surroundings::kBackToBack;
 }
 
-// What is timed of a layer is one thing: its calls, following each other, on a GPU in a graph.
 void check_layer_options(const BenchOptions& options) {
   const std::pair<const char*, bool> of_suites[] = {{"--problem", !options.problems.empty()},
                                                     {"--variant", !options.variants.empty()},
                                                     {"--op", !options.op.empty()},
                                                     {"--output", !options.output.empty()},
-                                                    {"--timing", !options.timing.empty()},
-                                                    {"--launch", !options.launch.empty()},
                                                     {"--sizes", !options.sizes.empty()},
                                                     {"--peers", options.peers}};
   for (const auto& [name, given] : of_suites) {
     if (!given) continue;
-    throw UsageError(fmt::format(
-        "{} is for --suite: --layer times calls that follow each other, of the engine's choice",
-        name));
+    throw UsageError(fmt::format("{} is for --suite: --layer times the engine's choice", name));
   }
   if (options.thread_counts.size() > 1) throw UsageError("--layer takes one number of --threads");
 }
@@ -202,25 +199,26 @@ class Bench {
     measure::Witness witness(lane.engine, problem, inputs, {.seed = options_.seed});
     witness.testify(inputs);
     const std::vector<Timing> timings = measure::play_series(
-        *clock, entrants, witness,
+        *clock, entrants, measure::by_witness(witness),
         {.seconds = options_.seconds, .seed = options_.seed, .copy_count = cold.copy_count()});
     for (const Timing& timing : timings) doubt_ceilings(lane, problem, timing.us.median);
     const int sm_mhz = lane.engine.state().clock_mhz();
     const bool queues = clock->stream() != nullptr;
     const auto first_peer = timings.begin() + static_cast<std::ptrdiff_t>(variants.size());
     for (std::size_t i = 0; i < variants.size(); ++i) {
-      add_row({.suite = selected.suite,
-               .problem = problem,
-               .entrant = asked[i],
-               .variant = variants[i].variant(),
-               .weight_copies = cold.copy_count(),
-               .lane = lane.lane,
-               .timed = clock->description(),
-               .light = speed_of_light(problem, lane.lane.ceilings.rates),
-               .timing = timings[i],
-               .peers = {first_peer, timings.end()},
-               .host_us = queues ? variants[i].host_us(clock->stream()) : 0,
-               .sm_mhz = sm_mhz});
+      add_row(
+          {.suite = selected.suite,
+           .problem = problem,
+           .entrant = asked[i],
+           .variant = variants[i].variant(),
+           .weight_copies = cold.copy_count(),
+           .lane = lane.lane,
+           .timed = clock->description(),
+           .light = speed_of_light(problem, lane.lane.ceilings.rates),
+           .timing = timings[i],
+           .peers = {first_peer, timings.end()},
+           .host_us = queues ? measure::host_us(lane.engine, entrants[i], cold.copy_count()) : 0,
+           .sm_mhz = sm_mhz});
     }
   }
 
@@ -307,6 +305,8 @@ int run_layers(const BenchOptions& options) {
                         .expert_limit = options.expert_limit,
                         .routing = options.routing,
                         .batch_invariant = options.batch_invariant,
+                        .surroundings = surroundings_of(options),
+                        .graph = options.launch != "eager",
                         .seconds = options.seconds,
                         .seed = options.seed,
                         .json = options.json});
@@ -384,9 +384,9 @@ Command bench_command() {
                        .words = {"fp16", "bf16", "fp32"}},
                       {.name = "--timing",
                        .value = &options->timing,
-                       .what = "On a GPU: what surrounds a timed call (docs/measuring.md)",
+                       .what = "What surrounds a timed call (docs/measuring.md)",
                        .words = {"foreign", "back_to_back", "alone"},
-                       .default_text = "foreign"},
+                       .default_text = "foreign; of layers back_to_back"},
                       {.name = "--launch",
                        .value = &options->launch,
                        .what = "On a GPU: replays of a CUDA graph, or launches",

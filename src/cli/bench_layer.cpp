@@ -81,6 +81,7 @@ void print_json_line(const LayerRow& row) {
                                     {"max_error_over_bound", timing.error_over_bound},
                                     {"kernel_launches", timing.launch_count},
                                     {"variants", timing.variants},
+                                    {"timed", timing.timed},
                                     {"ceilings", std::move(ceilings)}};
   fmt::print("{}\n", line.dump());
   std::fflush(stdout);
@@ -165,6 +166,8 @@ void bench_layers(const Engine& engine, const LayerBenchOptions& options) {
                       .expert_limit = expert_limit(engine, model, options.expert_limit),
                       .skewed = options.routing == "skewed",
                       .batch_invariant = options.batch_invariant,
+                      .surroundings = options.surroundings,
+                      .graph = options.graph,
                       .seconds = options.seconds,
                       .seed = options.seed});
     if (trial.model().expert_count < model.expert_count) {

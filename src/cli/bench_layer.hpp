@@ -18,6 +18,8 @@ struct LayerBenchOptions {
   int expert_limit = 0;
   std::string routing = "uniform";
   bool batch_invariant = false;
+  measure::Surroundings surroundings = measure::Surroundings::kBackToBack;
+  bool graph = true;
   double seconds = 1;
   std::uint64_t seed = 1;
   bool json = false;

@@ -20,13 +20,16 @@ struct Entrant {
   Problem problem;  // as this one computes it: a peer may write another output type
   // Queues one call that reads copy `copy` of the weights, on the clock's stream.
   std::function<void(std::size_t copy)> enqueue;
+  // Nothing, or what a CPU does for that call before the time begins.
+  std::function<void(std::size_t copy)> prepare;
   // Overwrites the outputs of that copy, and looks at them.
   std::function<void(std::size_t copy, std::uint64_t seed)> poison;
   std::function<std::vector<OutputView>(std::size_t copy)> fetch;
   std::function<std::string()> find_trespass;  // in what was fetched last
 };
 
-// What surrounds a call on a GPU while it is timed.
+// What surrounds a call on a GPU while it is timed. On a CPU calls follow each other, or are single
+// ones: a foreign call is alone there.
 enum class Surroundings : std::uint8_t {
   kForeign,     // a small kernel of somebody else before each call, its own time taken off
   kBackToBack,  // calls follow each other, and may overlap by dependent launch
@@ -50,6 +53,8 @@ class Clock {
   // Whether every timed call can be looked at: copying results back from a device takes far longer
   // than computing them, and lets it cool down.
   virtual bool checks_every_sample() const = 0;
+  // Which copy the last call had, where every timed call can be looked at.
+  virtual std::size_t last_copy() const { return 0; }
   // How long the machine has to work without a pause before it is timed.
   virtual double settling_seconds() const = 0;
   // "single calls", "among foreign kernels, sustained": for tables and records.
@@ -67,5 +72,9 @@ class Clock {
 };
 
 std::unique_ptr<Clock> make_clock(const Engine& engine, const ClockOptions& options);
+
+// What the host spends on queueing one of so many calls, the best of a few trials.
+double host_us(const Engine& engine, const Entrant& entrant, std::size_t copy_count,
+               std::size_t call_count = 200);
 
 }  // namespace thresher::measure

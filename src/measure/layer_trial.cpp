@@ -4,22 +4,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <numeric>
 
+#include "backend/backend.hpp"
 #include "gemm/oracle.hpp"
 #include "gemm/random.hpp"
-#include "gpu/runtime/gpu.hpp"
-#include "gpu/runtime/graph.hpp"
+#include "measure/series.hpp"
 #include "moe/device_layer.hpp"
 #include "moe/oracle.hpp"
 
 namespace thresher::measure {
 namespace {
-
-using Steady = std::chrono::steady_clock;
 
 // Sets of ids, so many that all of them together touch more than a cache holds.
 constexpr double kColdBytes = 256e6;
@@ -27,11 +24,6 @@ constexpr int kSetsMin = 4;
 constexpr int kSetsMax = 32;
 // Experts with contents of their own; the others repeat them in memory of their own.
 constexpr std::int64_t kDistinctExperts = 2;
-constexpr std::size_t kSamplesMin = 5;
-
-double us_since(Steady::time_point start) {
-  return std::chrono::duration<double, std::micro>(Steady::now() - start).count();
-}
 
 // Bytes without a pattern, fast.
 std::vector<std::uint8_t> random_bytes(std::int64_t count, std::uint64_t seed) {
@@ -101,11 +93,6 @@ class IdSource {
   Random random_;
   std::vector<std::int32_t> order_;
   std::vector<double> scores_;
-};
-
-struct Samples {
-  std::vector<double> call;
-  std::vector<double> products;
 };
 
 }  // namespace
@@ -214,11 +201,21 @@ class LayerTrial::State {
                        .launch_count = layer_->kernel_launch_count(token_count),
                        .variants = layer_->variants(token_count)};
     draw_sets(timing);
-    check(timing);
-    const Samples samples =
-        gpu::find_gpu(engine_) == nullptr ? time_on_host(timing) : time_on_gpu(timing);
-    timing.us = median_interval(samples.call);
-    if (!samples.products.empty()) timing.products_us = median_interval(samples.products);
+    const std::unique_ptr<Clock> clock = make_clock(engine_, clock_options());
+    const std::vector<Entrant> entrants = entrants_of(timing, clock->stream());
+    const Judge judge = [&](const Entrant& entrant, std::size_t set) {
+      return &entrant == &entrants.front() ? check(token_count, set) : Conformance();
+    };
+    const std::vector<Timing> timings = play_series(
+        *clock, entrants, judge,
+        {.seconds = options_.seconds, .seed = options_.seed, .copy_count = ids_.size()});
+    if (!timings[0].first_failure.empty()) throw Error(timings[0].first_failure);
+    timing.us = timings[0].us;
+    if (timings.size() > 1) timing.products_us = timings[1].us;
+    timing.error_over_bound = timings[0].max_error_over_bound;
+    timing.timed = clock->description();
+    const bool queues = clock->stream() != nullptr;
+    if (queues) timing.host_us = host_us(engine_, entrants.front(), ids_.size(), ids_.size());
     return timing;
   }
 
@@ -308,98 +305,59 @@ class LayerTrial::State {
             .token_count = token_count};
   }
 
-  // The last token of the first set against the oracle.
-  void check(LayerTiming& timing) const {
-    const std::int64_t token = timing.token_count - 1;
-    layer_->enqueue(tokens(0, timing.token_count), nullptr);
-    engine_.synchronize();
-    std::vector<std::uint8_t> row(static_cast<std::size_t>(2 * model_.hidden));
+  ClockOptions clock_options() const {
+    return {
+        .surroundings = options_.surroundings, .graph = options_.graph, .copy_count = ids_.size()};
+  }
+
+  // The layer; and its products, where the experts of one set do not fit into a cache: on a GPU
+  // they run on what was gathered last.
+  std::vector<Entrant> entrants_of(const LayerTiming& timing, void* stream) {
+    const std::int64_t count = timing.token_count;
+    std::vector<Entrant> entrants{
+        {.name = model_.name,
+         .enqueue = [=, this](std::size_t i) { layer_->enqueue(tokens(i, count), stream); },
+         .poison = [=, this](std::size_t, std::uint64_t seed) { poison(count - 1, seed); }}};
+    if (engine_.state().row().in_host_memory || timing.weight_bytes >= kColdBytes / 2) {
+      entrants.push_back(
+          {.name = "its products",
+           .enqueue = [=,
+                       this](std::size_t i) { layer_->enqueue_products(tokens(i, count), stream); },
+           .prepare = [=,
+                       this](std::size_t i) { layer_->enqueue_gather(tokens(i, count), stream); },
+           .poison = [](std::size_t, std::uint64_t) {}});
+    }
+    return entrants;
+  }
+
+  std::size_t row_bytes() const { return static_cast<std::size_t>(2 * model_.hidden); }
+
+  void poison(std::int64_t token, std::uint64_t seed) const {
+    const std::vector<std::uint8_t> bytes = random_bytes(2 * model_.hidden, seed);
+    out_->copy_in(std::as_bytes(std::span(bytes)), static_cast<std::size_t>(token) * row_bytes());
+  }
+
+  // The last token of a set against the oracle.
+  Conformance check(std::int64_t token_count, std::size_t set) const {
+    const std::int64_t token = token_count - 1;
+    std::vector<std::uint8_t> row(row_bytes());
     const auto offset = static_cast<std::size_t>(token) * row.size();
     out_->copy_out(std::as_writable_bytes(std::span(row)), offset);
     std::vector<MoeExpert> experts;
     for (std::int64_t i = 0; i < model_.expert_count; ++i) experts.push_back(expert(i));
     const std::vector<float> weights = weights_host();
     const MoeTokens alone{.x = x_host_.data() + offset,
-                          .ids = ids_host_[0].data() + token * model_.top_k,
+                          .ids = ids_host_[set].data() + token * model_.top_k,
                           .weights = weights.data(),
                           .out = row.data(),
                           .token_count = 1};
-    timing.error_over_bound = moe::worst_ratio({{.experts = experts}, layer_->options()}, alone, 0);
-    if (timing.error_over_bound <= 1) return;
-    throw Error(fmt::format("{}: token {} of {} is {:.3g} times the bound away from the oracle",
-                            model_.name, token, timing.token_count, timing.error_over_bound));
-  }
-
-  Samples time_on_host(const LayerTiming& timing) const {
-    Samples samples;
-    const Steady::time_point start = Steady::now();
-    const auto sets = static_cast<std::size_t>(set_count());
-    for (std::size_t i = 0;
-         samples.call.size() < kSamplesMin || us_since(start) < 1e6 * options_.seconds; ++i) {
-      const MoeTokens whole = tokens(i % sets, timing.token_count);
-      const Steady::time_point before = Steady::now();
-      layer_->enqueue(whole, nullptr);
-      samples.call.push_back(us_since(before));
-      // The products of another set.
-      layer_->enqueue_gather(tokens((i + sets / 2) % sets, timing.token_count), nullptr);
-      const Steady::time_point gathered = Steady::now();
-      layer_->enqueue_products(tokens((i + sets / 2) % sets, timing.token_count), nullptr);
-      samples.products.push_back(us_since(gathered));
-    }
-    return samples;
-  }
-
-  Samples time_on_gpu(LayerTiming& timing) const {
-    const gpu::Stream stream(gpu::gpu_of(engine_).device);
-    void* handle = stream.handle();
-    const auto sets = static_cast<std::size_t>(set_count());
-    const auto queue_all = [&] {
-      for (std::size_t i = 0; i < sets; ++i) {
-        layer_->enqueue(tokens(i, timing.token_count), handle);
-      }
-    };
-    const gpu::Graph layers = gpu::Graph::capture(stream, queue_all);
-    const Steady::time_point before = Steady::now();
-    queue_all();
-    timing.host_us = us_since(before) / static_cast<double>(sets);
-    stream.synchronize();
-    Samples samples;
-    samples.call = replay(stream, layers, sets);
-    if (timing.weight_bytes < kColdBytes / 2) return samples;
-    layer_->enqueue_gather(tokens(0, timing.token_count), handle);
-    const gpu::Graph products = gpu::Graph::capture(stream, [&] {
-      for (int i = 0; i < kSetsMin; ++i) {
-        layer_->enqueue_products(tokens(0, timing.token_count), handle);
-      }
-    });
-    samples.products = replay(stream, products, kSetsMin);
-    return samples;
-  }
-
-  // Under load: replays follow each other, and the first ones are not looked at.
-  std::vector<double> replay(const gpu::Stream& stream, const gpu::Graph& graph,
-                             std::size_t calls) const {
-    const gpu::Device& device = gpu::gpu_of(engine_).device;
-    constexpr std::size_t kReplays = 8;
-    std::vector<gpu::Event> events;
-    for (std::size_t i = 0; i <= kReplays; ++i) events.emplace_back(device);
-    std::vector<double> samples;
-    const Steady::time_point start = Steady::now();
-    for (int round = 0; samples.size() < kSamplesMin || us_since(start) < 1e6 * options_.seconds;
-         ++round) {
-      events.front().record(stream);
-      for (std::size_t i = 1; i <= kReplays; ++i) {
-        graph.launch(stream);
-        events[i].record(stream);
-      }
-      stream.synchronize();
-      if (round == 0) continue;
-      for (std::size_t i = 1; i <= kReplays; ++i) {
-        samples.push_back(gpu::microseconds_between(events[i - 1], events[i]) /
-                          static_cast<double>(calls));
-      }
-    }
-    return samples;
+    const double ratio = moe::worst_ratio({{.experts = experts}, layer_->options()}, alone, 0);
+    if (ratio <= 1) return {.max_error_over_bound = ratio};
+    return {.ok = false,
+            .max_error_over_bound = ratio,
+            .first_failure =
+                fmt::format("{}: token {} of {} is {:.3g} times the bound away from the oracle",
+                            model_.name, token, token_count, ratio)};
   }
 
   const Engine& engine_;

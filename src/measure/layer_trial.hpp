@@ -2,8 +2,8 @@
 // Mixture-of-experts layers of known models, timed: the whole layer, and its products alone.
 //
 // Weights are random and every expert has its own memory. Calls take turns at several sets of ids,
-// so that a call finds little of its experts in a cache. On a GPU the calls of all sets are
-// recorded in one graph, which is replayed. A token is held to the oracle before anything is timed.
+// so that a call finds little of its experts in a cache: to the instrument a set is a copy, and the
+// layer and its products are entrants. A token is held to the oracle before and after.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "measure/clock.hpp"
 #include "measure/statistics.hpp"
 #include "thresher/moe.hpp"
 
@@ -41,6 +42,8 @@ struct LayerTrialOptions {
   std::int64_t expert_limit = 0;  // 0: all of the model's
   bool skewed = false;            // a few experts get most tokens
   bool batch_invariant = false;
+  Surroundings surroundings = Surroundings::kBackToBack;
+  bool graph = true;
   double seconds = 1;  // per number of tokens
   std::uint64_t seed = 1;
 };
@@ -57,6 +60,7 @@ struct LayerTiming {
   double error_over_bound = 0;
   std::int64_t launch_count = 0;
   std::vector<std::string> variants;
+  std::string timed;  // how
 };
 
 class LayerTrial {

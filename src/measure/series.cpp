@@ -20,11 +20,11 @@ constexpr int kRoundsMax = 2000;
 
 class Series {
  public:
-  Series(Clock& clock, const std::vector<Entrant>& entrants, const Witness& witness,
+  Series(Clock& clock, const std::vector<Entrant>& entrants, const Judge& judge,
          const SeriesOptions& options)
       : clock_(clock),
         entrants_(entrants),
-        witness_(witness),
+        judge_(judge),
         options_(options),
         random_(options.seed),
         samples_us_(entrants.size()),
@@ -96,7 +96,7 @@ class Series {
         entrants_[index].poison(0, random_.next());
         clock_.queue({index});
         keep({index}, clock_.collect_us());
-        check(index, 0);
+        check(index, clock_.last_copy());
       }
     }
   }
@@ -118,20 +118,16 @@ class Series {
   }
 
   void check(std::size_t index, std::size_t copy) {
-    const Entrant& entrant = entrants_[index];
     Timing& timing = timings_[index];
-    const std::vector<OutputView> outputs = entrant.fetch(copy);
-    const Conformance conformance =
-        witness_.judge(entrant.problem.output, outputs, Rigour::kTypical);
+    const Conformance conformance = judge_(entrants_[index], copy);
     timing.max_error_over_bound =
         std::max(timing.max_error_over_bound, conformance.max_error_over_bound);
-    std::string failure = conformance.ok ? entrant.find_trespass() : conformance.first_failure;
-    if (timing.first_failure.empty()) timing.first_failure = std::move(failure);
+    if (timing.first_failure.empty()) timing.first_failure = conformance.first_failure;
   }
 
   Clock& clock_;
   const std::vector<Entrant>& entrants_;
-  const Witness& witness_;
+  const Judge& judge_;
   const SeriesOptions options_;
   Random random_;
   std::vector<std::vector<double>> samples_us_;
@@ -140,9 +136,18 @@ class Series {
 
 }  // namespace
 
+Judge by_witness(const Witness& witness) {
+  return [&witness](const Entrant& entrant, std::size_t copy) {
+    Conformance conformance =
+        witness.judge(entrant.problem.output, entrant.fetch(copy), Rigour::kTypical);
+    if (conformance.ok) conformance.first_failure = entrant.find_trespass();
+    return conformance;
+  };
+}
+
 std::vector<Timing> play_series(Clock& clock, const std::vector<Entrant>& entrants,
-                                const Witness& witness, const SeriesOptions& options) {
-  return Series(clock, entrants, witness, options).play();
+                                const Judge& judge, const SeriesOptions& options) {
+  return Series(clock, entrants, judge, options).play();
 }
 
 }  // namespace thresher::measure

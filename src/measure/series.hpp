@@ -27,9 +27,13 @@ struct SeriesOptions {
   std::size_t copy_count = 1;
 };
 
-// One Timing per entrant, in their order. The witness has testified of natural inputs, which every
-// entrant computes with.
+// Says whether what an entrant's last call on a copy left behind is right.
+using Judge = std::function<Conformance(const Entrant& entrant, std::size_t copy)>;
+// A witness that has testified of natural inputs, which every entrant computes with.
+Judge by_witness(const Witness& witness);
+
+// One Timing per entrant, in their order.
 std::vector<Timing> play_series(Clock& clock, const std::vector<Entrant>& entrants,
-                                const Witness& witness, const SeriesOptions& options);
+                                const Judge& judge, const SeriesOptions& options);
 
 }  // namespace thresher::measure

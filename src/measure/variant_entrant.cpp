@@ -1,22 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/variant_entrant.hpp"
 
-#include <algorithm>
-#include <chrono>
-
 #include "backend/backend.hpp"
 #include "gemm/speed_of_light.hpp"
 #include "measure/cold_copies.hpp"
 
 namespace thresher::measure {
-namespace {
-
-using HostTime = std::chrono::steady_clock;
-
-constexpr int kHostTrials = 3;
-constexpr int kHostCalls = 200;
-
-}  // namespace
 
 std::size_t cold_copy_count(const Engine& engine, const Problem& problem) {
   const double bytes = weight_bytes(problem);
@@ -57,10 +46,7 @@ std::vector<OutputView> ColdProblem::fetch(std::size_t copy) {
 
 VariantEntrant::VariantEntrant(const Engine& engine, const Problem& problem,
                                const std::string& variant, ColdProblem& cold, bool device_counts)
-    : engine_(engine),
-      cold_(cold),
-      plan_(engine.plan(problem, variant)),
-      workspace_(engine.workspace(plan_)) {
+    : cold_(cold), plan_(engine.plan(problem, variant)), workspace_(engine.workspace(plan_)) {
   for (std::size_t copy = 0; copy < cold.copy_count(); ++copy) {
     const std::vector<GroupOperands> groups = cold.operands(copy);
     const DeviceCounts counts{.counts = device_counts ? cold.device_counts() : nullptr};
@@ -75,19 +61,6 @@ Entrant VariantEntrant::entrant(void* stream) {
           .poison = [this](std::size_t copy, std::uint64_t seed) { cold_.poison(copy, seed); },
           .fetch = [this](std::size_t copy) { return cold_.fetch(copy); },
           .find_trespass = [this] { return cold_.find_trespass(); }};
-}
-
-double VariantEntrant::host_us(void* stream) const {
-  double best = 0;
-  for (int trial = 0; trial < kHostTrials; ++trial) {
-    const HostTime::time_point begin = HostTime::now();
-    for (std::size_t i = 0; i < kHostCalls; ++i) calls_[i % calls_.size()].enqueue(stream);
-    const double us =
-        std::chrono::duration<double, std::micro>(HostTime::now() - begin).count() / kHostCalls;
-    engine_.synchronize();
-    best = trial == 0 ? us : std::min(best, us);
-  }
-  return best;
 }
 
 }  // namespace thresher::measure

@@ -52,11 +52,8 @@ class VariantEntrant {
   const std::string& variant() const { return plan_.variant(); }
   // Points at this object.
   Entrant entrant(void* stream);
-  // What the host spends on queueing one call.
-  double host_us(void* stream) const;
 
  private:
-  const Engine& engine_;
   ColdProblem& cold_;
   Plan plan_;
   Workspace workspace_;

@@ -27,7 +27,7 @@ class SeriesTest : public ::testing::Test {
 
   std::vector<Timing> play(const std::vector<Entrant>& entrants) {
     const std::unique_ptr<Clock> clock = make_clock(Engine({.thread_count = 1}), {});
-    return play_series(*clock, entrants, witness_, {.seconds = 0.001, .seed = 3});
+    return play_series(*clock, entrants, by_witness(witness_), {.seconds = 0.001, .seed = 3});
   }
 
   void answer(const GuardedOutputs& outputs) { write_right_answer(problem_, inputs_, outputs); }
@@ -123,7 +123,7 @@ TEST_F(SeriesTest, QueuesAheadAndKeepsTimesApart) {
                                       entrant(
                                           "second", [&] { answer(second_); }, second_)};
   const std::vector<Timing> timings =
-      play_series(clock, entrants, witness_, {.seconds = 0.001, .seed = 3});
+      play_series(clock, entrants, by_witness(witness_), {.seconds = 0.001, .seed = 3});
   EXPECT_EQ(timings[0].us.median, 10);
   EXPECT_EQ(timings[1].us.median, 20);
   EXPECT_GE(timings[0].sample_count, 6);
