@@ -11,7 +11,6 @@
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "cli/ledger_path.hpp"
-#include "cli/machine.hpp"
 #include "cli/table.hpp"
 
 namespace thresher::cli {

@@ -17,7 +17,6 @@
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "cli/doctor_slurm.hpp"
-#include "cli/machine.hpp"
 #include "cli/progress.hpp"
 #include "cli/table.hpp"
 #include "cpu/features.hpp"
@@ -186,7 +185,7 @@ void print_examination_json(const Examination& found) {
                 {"l3_bytes", caches.l3_bytes}}},
               {"huge_pages", found.huge_pages},
               {"instruction_sets", isas},
-              {"measured_instruction_set", cpu::to_string(best_isa())},
+              {"measured_instruction_set", cpu::to_string(cpu::best_isa())},
               {"ceilings", ceilings},
               {"noise_judgement", noise_judgement(found.ceilings)},
               {"openblas", has_openblas ? Json(found.openblas->description()) : Json(nullptr)},
@@ -223,10 +222,10 @@ void print_machine(const Examination& found) {
 }
 
 void print_ceilings(const std::vector<CpuCeilings>& ceilings) {
-  std::vector<Column> columns{{fmt::format("measured with {}", cpu::to_string(best_isa()))}};
+  std::vector<Column> columns{{fmt::format("measured with {}", cpu::to_string(cpu::best_isa()))}};
   std::vector<Cell> read{"DRAM read, GB/s"};
-  std::vector<Cell> integer{best_isa() == cpu::Isa::kAmx ? "bf16 tile multiply-adds, GOP/s"
-                                                         : "8-bit multiply-adds, GOP/s"};
+  std::vector<Cell> integer{cpu::best_isa() == cpu::Isa::kAmx ? "bf16 tile multiply-adds, GOP/s"
+                                                              : "8-bit multiply-adds, GOP/s"};
   std::vector<Cell> fma{"FP32 multiply-adds, GFLOP/s"};
   std::vector<Cell> noise{"noise of a fixed spin, %"};
   for (const CpuCeilings& one : ceilings) {

@@ -17,7 +17,6 @@
 #include "cli/contestant_threads.hpp"
 #include "cli/interruption.hpp"
 #include "cli/ledger_path.hpp"
-#include "cli/machine.hpp"
 #include "cli/memory_check.hpp"
 #include "cli/pitch_needs.hpp"
 #include "cli/presence.hpp"

@@ -9,7 +9,7 @@
 #include "cli/command.hpp"
 #include "cli/selection.hpp"
 #include "engine/plan_file.hpp"
-#include "measure/layer_problems.hpp"
+#include "measure/layer_model.hpp"
 #include "thresher/checkpoint.hpp"
 
 namespace thresher::cli {

@@ -144,9 +144,8 @@ class HostDevice : public backend::Device {
   }
   const Machine& machine() const override { return machine_; }
 
-  // A machine has one speed of light, that of the best instructions it has.
   backend::Ceilings measure_ceilings(double seconds) const override {
-    const Isa isa = runnable_isas().back();
+    const Isa isa = best_isa();
     const Ceilings ceilings = cpu::measure_ceilings(isa, machine_.thread_count, seconds);
     return {.title = threads_text(),
             .rates = machine_rates(isa, ceilings),

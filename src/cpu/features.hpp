@@ -26,6 +26,9 @@ const std::string& missing_features(Isa isa);
 
 // Every body that can run here, plainest first.
 std::vector<Isa> runnable_isas();
+// The last of them. A machine has one speed of light, that of the best instructions it has,
+// whichever a variant uses.
+inline Isa best_isa() { return runnable_isas().back(); }
 
 struct Caches {
   std::int64_t l1d_bytes = 0;

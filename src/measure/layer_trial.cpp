@@ -97,61 +97,6 @@ class IdSource {
 
 }  // namespace
 
-double LayerModel::expert_bytes() const {
-  const double matrices = activation == MoeActivation::kSquaredRelu ? 2 : 3;
-  return matrices * static_cast<double>(hidden * intermediate) * kNvfp4BytesPerElement;
-}
-
-const std::vector<LayerModel>& layer_models() {
-  static const std::vector<LayerModel> models = {
-      {"qwen3.6-35b-a3b", 2048, 512, 256, 8},
-      {"qwen3-235b-a22b", 4096, 1536, 128, 8},
-      {.name = "deepseek-v3-rank",
-       .hidden = 7168,
-       .intermediate = 2048,
-       .expert_count = 32,
-       .top_k = 8,
-       .router_experts = 256},
-      {.name = "gpt-oss-120b",
-       .hidden = 2880,
-       .intermediate = 2880,
-       .expert_count = 128,
-       .top_k = 4,
-       .activation = MoeActivation::kClampedSilu,
-       .biases = true},
-      {"mixtral-8x7b", 4096, 14336, 8, 2},
-  };
-  return models;
-}
-
-LayerModel layer_model_from_text(std::string_view text) {
-  std::string names;
-  for (const LayerModel& model : layer_models()) {
-    if (model.name == text) return model;
-    names += model.name + ", ";
-  }
-  LayerModel model{.name = std::string(text)};
-  char behind = 0;
-  long long numbers[4] = {};
-  const int read = std::sscanf(model.name.c_str(), "%lldx%lldx%lldx%lld%c", &numbers[0],
-                               &numbers[1], &numbers[2], &numbers[3], &behind);
-  const bool fits = std::all_of(std::begin(numbers), std::end(numbers), [](long long number) {
-    return number >= 1 && number <= kExtentMax;
-  });
-  if (read != 4 || !fits || numbers[0] % kBlockElements != 0 || numbers[1] % kBlockElements != 0 ||
-      numbers[2] > kGroupCountMax || numbers[3] > numbers[2]) {
-    throw Error(fmt::format(
-        "no layer is called '{}': there are {}or HIDDENxINTERMEDIATExEXPERTSxTOP_K, the first two "
-        "multiples of 16, as in 2048x512x256x8",
-        text, names));
-  }
-  model.hidden = numbers[0];
-  model.intermediate = numbers[1];
-  model.expert_count = numbers[2];
-  model.top_k = numbers[3];
-  return model;
-}
-
 // Of an expert, in host memory.
 struct LayerTrialExpert {
   Nvfp4Matrix gate, up, down;

@@ -9,32 +9,14 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "measure/clock.hpp"
+#include "measure/layer_model.hpp"
 #include "measure/statistics.hpp"
 #include "thresher/moe.hpp"
 
 namespace thresher::measure {
-
-struct LayerModel {
-  std::string name;
-  std::int64_t hidden = 0;
-  std::int64_t intermediate = 0;
-  std::int64_t expert_count = 0;  // in this layer
-  std::int64_t top_k = 0;
-  std::int64_t router_experts = 0;  // that ids are drawn from; 0: as many as there are
-  MoeActivation activation = MoeActivation::kSilu;
-  bool biases = false;
-
-  std::int64_t id_count() const { return router_experts == 0 ? expert_count : router_experts; }
-  double expert_bytes() const;  // of weights
-};
-
-const std::vector<LayerModel>& layer_models();
-// A model's name, or "HIDDENxINTERMEDIATExEXPERTSxTOP_K". Throws Error listing the names.
-LayerModel layer_model_from_text(std::string_view text);
 
 struct LayerTrialOptions {
   Activations activations = Activations::kBf16;

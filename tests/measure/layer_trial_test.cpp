@@ -38,11 +38,5 @@ TEST_F(LayerTrialTest, CountsWhatACallReadsAndComputes) {
   EXPECT_LE(timing.error_over_bound, 1);
 }
 
-TEST_F(LayerTrialTest, SaysWhichLayersThereAre) {
-  EXPECT_EQ(layer_model_from_text("mixtral-8x7b").expert_count, 8);
-  EXPECT_EQ(layer_model_from_text("64x32x6x2").top_k, 2);
-  EXPECT_THROW(layer_model_from_text("64x32x6x7"), Error);
-}
-
 }  // namespace
 }  // namespace thresher::measure

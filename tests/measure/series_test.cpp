@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <set>
 
 #include "measure/right_answer.hpp"
 
@@ -92,6 +93,7 @@ class ScriptedClock : public Clock {
   void get_ready(const std::vector<Entrant>& entrants) override { entrants_ = &entrants; }
   void queue(const std::vector<std::size_t>& order) override {
     queued_.push_back(order);
+    orders_.insert(order);
     queued_max_ = std::max(queued_max_, queued_.size());
   }
   std::vector<double> collect_us() override {
@@ -108,6 +110,7 @@ class ScriptedClock : public Clock {
 
   std::size_t queued_max_ = 0;
   int check_count_ = 0;
+  std::set<std::vector<std::size_t>> orders_;
   std::deque<std::vector<std::size_t>> queued_;
 
  private:
@@ -128,6 +131,8 @@ TEST_F(SeriesTest, QueuesAheadAndKeepsTimesApart) {
   EXPECT_EQ(timings[1].us.median, 20);
   EXPECT_GE(timings[0].sample_count, 6);
   EXPECT_EQ(clock.queued_max_, 2u);
+  const std::set<std::vector<std::size_t>> both{{0, 1}, {1, 0}};
+  EXPECT_EQ(clock.orders_, both) << "drawn anew for every round";
   EXPECT_TRUE(clock.queued_.empty());
   EXPECT_EQ(clock.check_count_, 4) << "two entrants, before and after";
   EXPECT_EQ(timings[1].first_failure, "");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "measure/layer_problems.hpp"
+#include "measure/layer_model.hpp"
 
 #include <gtest/gtest.h>
 
@@ -30,6 +30,13 @@ TEST(LayerProblems, AreGateAndUpThenDownWithTheRowsOfARouter) {
 TEST(LayerProblems, AreOneProductAtATimeWhereMoreStandsBetween) {
   const LayerModel model = layer_model_from_text("gpt-oss-120b");
   EXPECT_EQ(layer_problems(model, Activations::kNvfp4, 1)[0].op, Op::kGemm);
+}
+
+TEST(LayerModel, IsNamedOrWrittenAsItsExtents) {
+  EXPECT_EQ(layer_model_from_text("mixtral-8x7b").expert_count, 8);
+  EXPECT_EQ(layer_model_from_text("64x32x6x2").top_k, 2);
+  EXPECT_EQ(layer_model_from_text("64x32x6x2").expert_bytes(), 3 * 64 * 32 * 0.5625);
+  EXPECT_THROW(layer_model_from_text("64x32x6x7"), Error);
 }
 
 }  // namespace
