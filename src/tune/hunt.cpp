@@ -85,14 +85,14 @@ class Race {
 
 class Hunt {
  public:
-  Hunt(const VariantSpace& space, const std::string& choice, const Arena& arena,
+  Hunt(const VariantSpace& space, const std::string& choice, const Racecourse& course,
        const HuntOptions& options)
       : space_(space),
-        arena_(arena),
+        course_(course),
         options_(options),
         random_(options.seed, 1),
         search_(space.space, options.seed, kTrialsExpected),
-        workshop_(arena.workshop ? arena.workshop() : open_shelf(options.racer_count)) {
+        workshop_(course.workshop ? course.workshop() : open_shelf(options.racer_count)) {
     state_.choice = choice;
     state_.variant = choice;
     state_.space_size = space.names.size();
@@ -114,7 +114,7 @@ class Hunt {
     double seconds = 0;  // when
   };
 
-  double passed() const { return options_.earlier_seconds + arena_.seconds(); }
+  double passed() const { return options_.earlier_seconds + course_.seconds(); }
   double search_seconds() const { return kSearchShare * options_.seconds - passed(); }
   // Until a race must begin that is to end in time, if it takes as long as the one before.
   double seconds_to_begin() const { return search_seconds() - race_seconds_; }
@@ -151,7 +151,7 @@ class Hunt {
   bool race() {
     if (is_over()) return false;
     fill_workshop();
-    const std::unique_ptr<Track> track = arena_.open_track();
+    const std::unique_ptr<Track> track = course_.open_track();
     track->enter(state_.choice);
     const std::size_t staying = has_leader() ? 2 : 1;
     if (has_leader()) track->enter(state_.variant);
@@ -196,7 +196,7 @@ class Hunt {
         }
       }
     }
-    if (arena_.workshop) fill_workshop();  // it works while they race
+    if (course_.workshop) fill_workshop();  // it works while they race
     return points;
   }
 
@@ -233,11 +233,11 @@ class Hunt {
     }
     state_.at_the_referee = true;
     options_.watch(state_);
-    return arena_.judge(state_.variant, std::max(kMatchSecondsMin, options_.seconds - passed()));
+    return course_.judge(state_.variant, std::max(kMatchSecondsMin, options_.seconds - passed()));
   }
 
   const VariantSpace& space_;
-  const Arena& arena_;
+  const Racecourse& course_;
   const HuntOptions& options_;
   Random random_;
   Search search_;
@@ -252,9 +252,9 @@ class Hunt {
 
 }  // namespace
 
-Catch hunt(const VariantSpace& space, const std::string& choice, const Arena& arena,
+Catch hunt(const VariantSpace& space, const std::string& choice, const Racecourse& course,
            const HuntOptions& options) {
-  return Hunt(space, choice, arena, options).run();
+  return Hunt(space, choice, course, options).run();
 }
 
 }  // namespace thresher::tune

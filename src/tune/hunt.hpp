@@ -32,7 +32,8 @@ struct Ruling {
   Estimate speedup;
 };
 
-struct Arena {
+// Where candidates race, and who judges the winner.
+struct Racecourse {
   std::function<std::unique_ptr<Track>()> open_track;
   // Empty: variants are ready at once.
   std::function<std::unique_ptr<Workshop>()> workshop = {};
@@ -85,7 +86,7 @@ struct Catch {
 
 // `space` has points. Races for 60 % of the time, once at least: a race that would not end in time
 // is not begun, and one that takes longer than expected is cut short.
-Catch hunt(const VariantSpace& space, const std::string& choice, const Arena& arena,
+Catch hunt(const VariantSpace& space, const std::string& choice, const Racecourse& course,
            const HuntOptions& options);
 
 }  // namespace thresher::tune

@@ -140,10 +140,10 @@ VariantSpace fastest_of(const VariantSpace& space, std::vector<Trial> trials,
   return part_of(space, [&](const std::string& variant) { return fast.contains(variant); });
 }
 
-// A device and a problem to race on, as an arena; whoever judges is the caller's.
-class DeviceArena {
+// A device and a problem to race on, as a racecourse; whoever judges is the caller's.
+class DeviceCourse {
  public:
-  DeviceArena(const Engine& engine, const Problem& problem, const TuneOptions& options)
+  DeviceCourse(const Engine& engine, const Problem& problem, const TuneOptions& options)
       : engine_(engine),
         problem_(problem),
         begin_(HostTime::now()),
@@ -154,7 +154,7 @@ class DeviceArena {
 
   const std::string& choice() const { return choice_; }
   const VariantSpace& space() const { return space_; }
-  Arena with(std::function<Ruling(const std::string&, double)> judge) {
+  Racecourse with(std::function<Ruling(const std::string&, double)> judge) {
     return {.open_track =
                 [this] { return std::make_unique<DeviceTrack>(engine_, problem_, cold(), sham_); },
             .workshop = workshop(),
@@ -221,26 +221,26 @@ class DeviceArena {
 }  // namespace
 
 Catch tune(const Engine& engine, const Problem& problem, const TuneOptions& options) {
-  DeviceArena arena(engine, problem, options);
-  const Arena judged_arena = arena.with([&](const std::string& challenger, double seconds) {
-    return judged(problem, arena.choice(), challenger, seconds, options);
+  DeviceCourse course(engine, problem, options);
+  const Racecourse judged_course = course.with([&](const std::string& challenger, double seconds) {
+    return judged(problem, course.choice(), challenger, seconds, options);
   });
-  return hunt(arena.space(), arena.choice(), judged_arena, hunt_on(engine, options.hunt));
+  return hunt(course.space(), course.choice(), judged_course, hunt_on(engine, options.hunt));
 }
 
 Sweep sweep(const Engine& engine, const Problem& problem, const TuneOptions& options) {
-  DeviceArena arena(engine, problem, options);
+  DeviceCourse course(engine, problem, options);
   HuntOptions whole = hunt_on(engine, options.hunt);
   whole.seconds = std::numeric_limits<double>::infinity();
   const auto nobody = [](const std::string&, double) { return Ruling{}; };
-  const Arena races = arena.with(nobody);
-  HuntState state = hunt(arena.space(), arena.choice(), races, whole).state;
+  const Racecourse races = course.with(nobody);
+  HuntState state = hunt(course.space(), course.choice(), races, whole).state;
   for (const SweepStage& stage : kSweepStages) {
-    const VariantSpace fast = fastest_of(arena.space(), state.trials, stage);
+    const VariantSpace fast = fastest_of(course.space(), state.trials, stage);
     std::map<std::string, std::vector<double>> speedups;
     for (int again = 0; again < stage.races && !fast.names.empty(); ++again) {
       ++whole.seed;
-      for (const Trial& trial : hunt(fast, arena.choice(), races, whole).state.trials) {
+      for (const Trial& trial : hunt(fast, course.choice(), races, whole).state.trials) {
         speedups[trial.variant].push_back(trial.speedup);
       }
     }
@@ -249,7 +249,7 @@ Sweep sweep(const Engine& engine, const Problem& problem, const TuneOptions& opt
       if (found != speedups.end()) trial.speedup = measure::median(found->second);
     }
   }
-  return {arena.space(), std::move(state)};
+  return {course.space(), std::move(state)};
 }
 
 }  // namespace thresher::tune

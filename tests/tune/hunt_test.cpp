@@ -40,7 +40,7 @@ class World {
   World(const referee::SimulatedWorld& world, Truth truth, std::uint64_t seed)
       : world_(world), truth_(std::move(truth)), seed_(seed), machine_(world, seed) {}
 
-  Arena arena() {
+  Racecourse course() {
     return {.open_track = [this] { return std::make_unique<SimulatedTrack>(*this); },
             .judge = [this](const std::string& challenger, double) { return judge(challenger); },
             .seconds = [this] { return seconds(); }};
@@ -98,7 +98,7 @@ class World {
 };
 
 Catch hunt_in(World& world, const HuntOptions& options) {
-  return hunt(space_of_256(), "v0", world.arena(), options);
+  return hunt(space_of_256(), "v0", world.course(), options);
 }
 
 double all_equal(const std::string&) { return 1; }
@@ -231,9 +231,9 @@ class SlowWorkshop final : public Workshop {
 
 Catch hunt_with_workshop(World& world, double seconds_each, double budget,
                          std::multiset<std::string>& begun) {
-  Arena arena = world.arena();
-  arena.workshop = [&] { return std::make_unique<SlowWorkshop>(world, seconds_each, begun); };
-  return hunt(space_of_256(), "v0", arena, {.seconds = budget});
+  Racecourse course = world.course();
+  course.workshop = [&] { return std::make_unique<SlowWorkshop>(world, seconds_each, begun); };
+  return hunt(space_of_256(), "v0", course, {.seconds = budget});
 }
 
 TEST(Hunt, HasOthersMadeReadyWhileSomeRace) {
