@@ -210,8 +210,8 @@ struct Support {
 };
 
 struct EngineOptions {
-  // "cpu", "gpu" (the first), "gpu:1", or "emulator": the GPU's kernels on the CPU, where one that
-  // deadlocks or races is an Error that says how. With ":sm80" behind it: the kernels of any GPU.
+  // "cpu", "gpu" (the first), "gpu:1", or "emulator": the GPU's kernels on the CPU, where deadlocks
+  // and races are Errors that say how. ":sm80" behind it: any GPU's; "emulator:sm100": Blackwell's.
   std::string device = "cpu";
   int thread_count = 0;  // of the CPU; 0: one per core this process may use
   // Where a GPU's compiled kernels are kept; nothing: nowhere.

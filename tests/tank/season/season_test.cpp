@@ -183,6 +183,7 @@ TEST(Season, NoPitchIsJudgedTwiceAgainstOneChampion) {
   for (const LedgerEntry& entry : season.entries("match")) {
     EXPECT_TRUE(seen.emplace(entry.data.at("pitch"), entry.data.at("champion_hash")).second);
   }
+  EXPECT_GT(seen.size(), 1u) << "nothing was judged at all";
 }
 
 // Knobs are laid over the new champion and may do better there; a whole variant stays what it is.
