@@ -18,9 +18,9 @@ struct BodyCosts {
   double decode = 2;  // of the panel
 };
 
-// Vectors decode to what they multiply with a few instructions. AMX expands weights to bf16, some
-// ten for a row's one, and its tiles of 16 rows take as long again, most of it to be loaded: so on
-// the Xeon of results/xeon. Beside floats both weigh half, a row there being twice as dear.
+// Vectors decode a panel in the time of a few rows. AMX expands it to bf16, which takes far longer,
+// and a tile of 16 rows takes as long again, mostly to be loaded: fitted to results/xeon. A row of
+// floats takes twice as long as one of integers, so beside them both weigh half.
 BodyCosts costs_of(Isa isa, Activations activations) {
   if (isa != Isa::kAmx) return {};
   if (activations == Activations::kNvfp4) return {.row = 0.7, .row_step = 16, .decode = 11};
