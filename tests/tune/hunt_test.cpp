@@ -49,6 +49,7 @@ class World {
   void idle(double seconds) { idle_seconds_ += seconds; }
 
   std::function<void()> on_round;
+  double seconds_begun = 0;  // when a workshop was given its last variant
 
   int entered_count(const std::string& variant) const {
     return static_cast<int>(entered_.count(variant));
@@ -179,8 +180,8 @@ TEST(Hunt, EndsWhenEverythingWasTriedAndTellsWhatDoesNotRun) {
 
 TEST(Hunt, KeepsItsTime) {
   const double round = kCallSeconds * 8;
-  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-    const double budget = 0.05 + 0.003 * static_cast<double>(seed);
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    const double budget = 0.05 + 0.0005 * static_cast<double>(seed);
     World world(referee::kWorlds.front().world, all_equal, seed);
     hunt_in(world, {.seconds = budget, .seed = seed});
     EXPECT_LE(world.seconds(), 0.6 * budget + round);
@@ -195,15 +196,22 @@ TEST(Hunt, AFirstRaceThatTakesTooLongIsCutShort) {
   EXPECT_LE(world.seconds(), kCallSeconds * 4 * 7) << "a warm-up and three rounds of seven";
 }
 
+TEST(Hunt, RacesOnceWhereTheTimeIsSpentAlready) {
+  World world(referee::kWorlds.front().world, all_equal, 1);
+  EXPECT_EQ(hunt_in(world, {.seconds = 0.2, .earlier_seconds = 1}).state.tried_count, 6U);
+}
+
 // Has one variant ready after each so many seconds, when somebody waits for it.
 class SlowWorkshop final : public Workshop {
  public:
-  SlowWorkshop(World& world, double seconds_each, std::multiset<std::string>& begun)
-      : world_(world), seconds_each_(seconds_each), begun_(begun) {}
+  SlowWorkshop(World& world, double seconds_each, std::multiset<std::string>& begun,
+               std::shared_ptr<int> open = {})
+      : world_(world), seconds_each_(seconds_each), begun_(begun), open_(std::move(open)) {}
 
   std::size_t capacity() const override { return 20; }
   void begin(const std::string& variant) override {
     begun_.insert(variant);
+    world_.seconds_begun = world_.seconds();
     in_the_making_.push_back(variant);
     EXPECT_LE(in_the_making_.size(), capacity());
   }
@@ -226,6 +234,7 @@ class SlowWorkshop final : public Workshop {
   World& world_;
   const double seconds_each_;
   std::multiset<std::string>& begun_;
+  const std::shared_ptr<int> open_;
   std::vector<std::string> in_the_making_;
 };
 
@@ -255,6 +264,39 @@ TEST(Hunt, TriesEverythingThatAWorkshopMakes) {
   World world(referee::kWorlds.front().world, all_equal, 1);
   std::multiset<std::string> begun;
   EXPECT_EQ(hunt_with_workshop(world, 1e-4, 1e9, begun).state.tried_count, 255U);
+}
+
+TEST(Hunt, BeginsNothingThatWouldBeReadyTooLate) {
+  World world(referee::kWorlds.front().world, all_equal, 1);
+  std::multiset<std::string> begun;
+  hunt_with_workshop(world, 0.01, 1, begun);
+  EXPECT_GT(world.seconds_begun, 0.4);
+  EXPECT_LT(world.seconds_begun, 0.6 - 0.01);
+}
+
+TEST(Hunt, NobodyCompilesWhileTheRefereeListens) {
+  const auto truth = [](const std::string& variant) { return variant == "v0" ? 1.0 : 1.1; };
+  World world(referee::kWorlds.front().world, truth, 1);
+  std::multiset<std::string> begun;
+  const auto open = std::make_shared<int>(0);  // a user for each workshop that is open
+  Arena arena = world.arena();
+  arena.workshop = [&] { return std::make_unique<SlowWorkshop>(world, 1e-4, begun, open); };
+  bool judged = false;
+  arena.judge = [&](const std::string&, double) {
+    judged = true;
+    EXPECT_EQ(open.use_count(), 1);
+    return Ruling{};
+  };
+  hunt(space_of_256(), "v0", arena, {.seconds = 0.2});
+  EXPECT_TRUE(judged);
+}
+
+TEST(Hunt, WaitsForNoLaterRacerBeyondItsTime) {
+  World world(referee::kWorlds.front().world, all_equal, 1);
+  std::multiset<std::string> begun;
+  const Catch caught = hunt_with_workshop(world, 0.09, 1, begun);
+  EXPECT_EQ(caught.state.tried_count, 6U) << "the next one would be ready after 0.63 s";
+  EXPECT_LE(world.seconds(), 0.6);
 }
 
 TEST(Hunt, WaitsForItsFirstRacerButForNoneThatComesTooLate) {
