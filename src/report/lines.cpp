@@ -21,6 +21,11 @@ struct ChartFrame {
   double y(double value) const { return 1000 * (y_max - value) / (y_max - y_min); }
 };
 
+// Three digits are enough, and thousands of trials no power of ten.
+std::string short_number(double value) {
+  return value < 1000 ? fmt::format("{:.3g}", value) : fmt::format("{:.0f}", value);
+}
+
 bool is_drawn(const ChartPoint& point) {
   return std::isfinite(point.x) && std::isfinite(point.y) && point.x >= 0;
 }
@@ -110,8 +115,8 @@ Html line_chart(const LineChart& chart) {
                               {"preserveAspectRatio", "none"},
                               {"role", "img"},
                               {"aria-label", spoken(chart)}}) +
-                     axis("chart-x", {"0", fmt::format("{:.3g}", frame.x_max / 2),
-                                      fmt::format("{:.4g}{}", frame.x_max, chart.x_unit)}) +
+                     axis("chart-x", {"0", short_number(frame.x_max / 2),
+                                      short_number(frame.x_max) + chart.x_unit}) +
                      chart_legend(chart.lines),
                  {{"class", "chart"}}) +
          "\n";

@@ -85,8 +85,22 @@ std::string class_of(const Season& season) {
   const std::optional<double> threads = number_of(field(start->data, "threads"));
   const Backend* backend = find_backend(season.board.backend);
   const bool counts = backend != nullptr && backend->has_threads && threads && *threads > 0;
-  return season.board.device + (counts ? fmt::format(", {:.0f} threads", *threads) : "");
+  const char* plural = threads == 1 ? "" : "s";
+  return season.board.device + (counts ? fmt::format(", {:.0f} thread{}", *threads, plural) : "");
 }
+
+namespace {
+
+// All tables of machines have them in one order.
+std::vector<const Season*> by_class(const std::vector<Season>& seasons) {
+  std::vector<const Season*> sorted;
+  for (const Season& season : seasons) sorted.push_back(&season);
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const Season* a, const Season* b) { return class_of(*a) < class_of(*b); });
+  return sorted;
+}
+
+}  // namespace
 
 Html machines(const std::vector<Season>& seasons) {
   if (seasons.size() < 2) return {};
@@ -97,11 +111,7 @@ Html machines(const std::vector<Season>& seasons) {
                    {"Champion"},
                    {"Gain", true, "gained"},
                    {"Verdicts"}});
-  std::vector<const Season*> sorted;
-  for (const Season& season : seasons) sorted.push_back(&season);
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const Season* a, const Season* b) { return class_of(*a) < class_of(*b); });
-  for (const Season* season : sorted) {
+  for (const Season* season : by_class(seasons)) {
     const std::vector<Title> titles = season->titles();
     const std::string name = class_of(*season);
     table.add_row({(name.empty() ? Html("not said") : Html(name)) + other_classes(*season),
@@ -115,11 +125,11 @@ Html machines(const std::vector<Season>& seasons) {
 Html shark_records(const std::vector<Season>& seasons) {
   std::map<std::string, std::map<std::size_t, SharkRecord>> by_shark;  // then by column
   std::vector<HtmlColumn> columns{{"Shark", false, "name"}};
-  for (const Season& season : seasons) {
-    const std::map<std::string, SharkRecord> records = records_of(season);
-    if (records.empty() || season.is_reported()) continue;
+  for (const Season* season : by_class(seasons)) {
+    const std::map<std::string, SharkRecord> records = records_of(*season);
+    if (records.empty() || season->is_reported()) continue;
     for (const auto& [shark, record] : records) by_shark[shark][columns.size()] = record;
-    columns.push_back({fmt::format("{}: {}", class_of(season), season.name), true});
+    columns.push_back({fmt::format("{}: {}", class_of(*season), season->name), true});
   }
   if (columns.size() < 3) return {};
   HtmlTable table("What each word weighs in the end, and the scores behind it: lower is better",

@@ -18,9 +18,9 @@ constexpr std::uintmax_t kSearchBytesMax = 64 << 20;
 
 std::string machine_name(const MachinePlan& plan) {
   const PlanFingerprint& machine = plan.fingerprint;
-  return machine.thread_count > 0
-             ? fmt::format("{}, {} threads", machine.device, machine.thread_count)
-             : machine.device;
+  if (machine.thread_count == 0) return machine.device;
+  return fmt::format("{}, {} thread{}", machine.device, machine.thread_count,
+                     machine.thread_count == 1 ? "" : "s");
 }
 
 std::string problem_name(const PlanEntry& entry) {
