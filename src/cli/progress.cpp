@@ -15,6 +15,11 @@ constexpr Progress::Clock::duration kQuiet = std::chrono::seconds(10);  // witho
 
 }  // namespace
 
+std::string drawn_line(std::string_view line, bool on_terminal, std::size_t width) {
+  return on_terminal ? fmt::format("\r\033[K{}", line.substr(0, width - 1))
+                     : fmt::format("{}\n", line);
+}
+
 Progress::Progress(std::int64_t step_count, Clock::duration silence)
     : on_terminal_(is_terminal(stderr)),
       step_count_(step_count),
@@ -30,11 +35,9 @@ void Progress::update(std::string_view what) {
   if (now < next_draw_) return;
   next_draw_ = now + (on_terminal_ ? Clock::duration(kRedrawInterval) : kQuiet);
   drawn_ = on_terminal_;
-  // A line that reached the edge would not be taken back by the next one.
   const std::string line =
       fmt::format("[{}/{}] {}", step_index_, step_count_, what.substr(0, what.find('\n')));
-  fmt::print(stderr, fmt::runtime(on_terminal_ ? "\r\033[K{}" : "{}\n"),
-             line.substr(0, terminal_width(stderr) - 1));
+  fmt::print(stderr, "{}", drawn_line(line, on_terminal_, terminal_width(stderr)));
   std::fflush(stderr);
 }
 

@@ -10,6 +10,10 @@
 
 namespace thresher::cli {
 
+// On a terminal in the place of the line before: one that reached the edge would not be taken back
+// by the next, so it ends before. In a file whole, and below the others.
+std::string drawn_line(std::string_view line, bool on_terminal, std::size_t width);
+
 class Progress {
  public:
   using Clock = std::chrono::steady_clock;

@@ -59,9 +59,9 @@ std::string gain_text(const PlanEntry& entry) {
 }
 
 std::string machine_text(const PlanFingerprint& machine) {
-  return machine.thread_count > 0
-             ? fmt::format("{}, {} threads", machine.device, machine.thread_count)
-             : machine.device;
+  if (machine.thread_count == 0) return machine.device;
+  return fmt::format("{}, {} thread{}", machine.device, machine.thread_count,
+                     machine.thread_count == 1 ? "" : "s");
 }
 
 bool is_of_one_machine(const std::vector<TunedProblem>& tuned) {
@@ -111,6 +111,11 @@ void print_tables(const std::vector<TunedProblem>& tuned, const std::filesystem:
                tuned.size());
     return;
   }
+  if (better_count == 0) {
+    fmt::print("\nNone of {} problems has a better variant: the engine's choice stays.\n",
+               tuned.size());
+    return;
+  }
   fmt::print(
       "\n{} of {} problems have a better variant now. Use it: thresher bench --plan {}, or "
       "EngineOptions::plan_file.\n",
@@ -156,10 +161,20 @@ int run_sweep(const TuneArguments& arguments, const std::vector<Problem>& proble
   std::ofstream stream(arguments.sweep);
   stream << swept.t4;
   if (!stream.flush()) throw Error(fmt::format("cannot write {}", arguments.sweep.string()));
+  const double speedup = swept.choice_us / swept.best_us;
+  if (arguments.json) {
+    fmt::print("{}\n", nlohmann::json{{"problem", problems[0].name},
+                                      {"variants", swept.variant_count},
+                                      {"fastest", swept.best},
+                                      {"speedup", speedup},
+                                      {"choice_us", swept.choice_us}}
+                           .dump());
+    return kExitOk;
+  }
   fmt::print(
       "{} variants of {}. The fastest: {}, {:.3f}x the speed of the engine's choice\n"
       "Try the search on them: thresher tune --simulate {}\n",
-      swept.variant_count, problems[0].name, swept.best, swept.choice_us / swept.best_us,
+      swept.variant_count, problems[0].name, swept.best, speedup,
       shell_quoted(arguments.sweep.string()));
   return kExitOk;
 }
@@ -177,7 +192,10 @@ void check_arguments(const TuneArguments& arguments) {
   if (arguments.cluster.is_remote() && only_here) {
     throw UsageError("--sham and --sweep are for this machine: leave --on out");
   }
-  if (!arguments.sweep.empty()) return;
+  if (!arguments.sweep.empty()) {
+    if (arguments.output.empty() && !arguments.rules.sham) return;
+    throw UsageError("--sweep is no plan: it goes without --output and --sham");
+  }
   if (arguments.rules.sham && !arguments.output.empty()) {
     throw UsageError("--sham finds nothing worth keeping: it goes without --output");
   }

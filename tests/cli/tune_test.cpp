@@ -115,6 +115,34 @@ TEST_F(Tune, SaysWhatItCannotDo) {
             std::string::npos);
 }
 
+// Little enough to time all of it.
+std::string constraints_that_leave_little() {
+  std::string text;
+  for (const char* knob : {"decode = \"= by_rows\"", "tile = \"= 16x16\"", "chunk = \"= 2048\"",
+                           "stages = \"= 32\"", "schedule = \"= together\""}) {
+    text += fmt::format(
+        "[[constraint]]\nid = \"keeps_{}\"\nkind = \"rule\"\nclaim = \"It stays.\"\n"
+        "backend = \"cpu\"\nknobs = {{{}}}\norigin = \"a test\"\nexpires = \"never\"\n",
+        std::string(knob, 4), knob);
+  }
+  return text;
+}
+
+TEST_F(Tune, SweepsWhatConstraintsLeave) {
+  const std::string space = folder_.path("space.json");
+  const Outcome swept = run_thresher({"tune", "--backend", "cpu", "--suite", suite_, "--problem",
+                                      "even", "--threads", "1", "--constraints",
+                                      folder_.write("little.toml", constraints_that_leave_little()),
+                                      "--sweep", space, "--json"});
+  ASSERT_EQ(swept.exit_code, kExitOk) << swept.err;
+  const auto report = nlohmann::json::parse(swept.out);
+  EXPECT_EQ(report.at("problem"), "even");
+  EXPECT_GE(report.at("speedup"), 1);
+  const auto results = nlohmann::json::parse(folder_.read("space.json")).at("results");
+  EXPECT_EQ(report.at("variants"), results.size());
+  EXPECT_EQ(tune({"--sweep", space}).exit_code, kExitUsage) << "it has an --output";
+}
+
 // A plan is of several machines: what another one has in it stays.
 TEST_F(Tune, AddsToThePlanOfAnotherMachine) {
   folder_.write("plan.json",
