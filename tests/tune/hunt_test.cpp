@@ -162,6 +162,22 @@ TEST(Hunt, TakesUpALeaderAndRacesItAnew) {
   EXPECT_LT(caught.state.raced_speedup, 1.1) << "it was luck";
 }
 
+TEST(Hunt, BelievesOfALeaderWhatItShowsOnceItLeads) {
+  for (const std::string best : {"v8", "v50", "v99", "v120", "v150", "v177", "v200", "v255"}) {
+    const auto truth = [&](const std::string& variant) {
+      return variant == best ? 2 : variant == "v7" ? 1.2 : variant == "v0" ? 1 : 0.8;
+    };
+    World world(referee::kWorlds.front().world, truth, 1);
+    const Catch caught = hunt_in(world, {.seconds = 1e9, .earlier = {{"v7", 1.9}}});
+    EXPECT_EQ(caught.state.variant, best);
+    EXPECT_NEAR(caught.state.raced_speedup, 2, 0.1) << "nothing of the leader before it";
+  }
+  const auto lucky = [](const std::string& variant) { return variant == "v7" ? 1.2 : 0.8; };
+  World world(referee::kWorlds.front().world, lucky, 1);
+  const Catch caught = hunt_in(world, {.seconds = 0.2, .earlier = {{"v7", 3}}});
+  EXPECT_NEAR(caught.state.raced_speedup, 1.5, 0.1) << "1.2 over 0.8, and not its luck";
+}
+
 TEST(Hunt, EndsWhenEverythingWasTriedAndTellsWhatDoesNotRun) {
   const auto truth = [](const std::string& variant) { return variant.back() == '3' ? 0.0 : 1.0; };
   World world(referee::kWorlds.front().world, truth, 1);

@@ -45,6 +45,12 @@ TEST(Workshop, WhoIsReadyFirstIsTakenFirst) {
   EXPECT_EQ(workshop->take(5, kForever), Names({"slow"})) << "no more are in the making";
 }
 
+TEST(Workshop, ThoseThatAreReadyWaitInThatOrder) {
+  const std::unique_ptr<Workshop> workshop = open_workshop(1, 5, [](const std::string&) {});
+  for (const char* name : {"a", "b", "c"}) workshop->begin(name);
+  EXPECT_EQ(workshop->take(3, kForever), Names({"a", "b", "c"}));
+}
+
 TEST(Workshop, MakesAsManyAtATimeAsItHasThreads) {
   std::atomic<int> at_work = 0;
   std::promise<void> all_at_work;
