@@ -118,8 +118,8 @@ TEST_F(Tune, SaysWhatItCannotDo) {
 // Little enough to time all of it.
 std::string constraints_that_leave_little() {
   std::string text;
-  for (const char* knob : {"decode = \"= by_rows\"", "tile = \"= 16x16\"", "chunk = \"= 2048\"",
-                           "stages = \"= 32\"", "schedule = \"= together\""}) {
+  for (const char* knob : {"decode = \"!= by_rows\"", "tile = \"!= 16x16\"", "chunk = \"!= 2048\"",
+                           "stages = \"!= 32\"", "schedule = \"!= together\""}) {
     text += fmt::format(
         "[[constraint]]\nid = \"keeps_{}\"\nkind = \"rule\"\nclaim = \"It stays.\"\n"
         "backend = \"cpu\"\nknobs = {{{}}}\norigin = \"a test\"\nexpires = \"never\"\n",
