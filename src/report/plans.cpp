@@ -126,7 +126,8 @@ std::vector<SimulatedSearch> read_simulated_searches(const std::filesystem::path
   std::ifstream stream(path);
   try {
     std::vector<SimulatedSearch> found;
-    for (const nlohmann::json& one : nlohmann::json::parse(stream).at("spaces")) {
+    const nlohmann::json json = nlohmann::json::parse(stream);
+    for (const nlohmann::json& one : json.at("spaces")) {
       found.push_back({.space = one.at("space"),
                        .run_count = one.at("runs"),
                        .search = shares_from(one.at("search")),

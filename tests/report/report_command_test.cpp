@@ -44,6 +44,16 @@ TEST_F(ReportCommand, WritesThePage) {
   EXPECT_EQ(written, report_page(ledger_, "spring"));
 }
 
+TEST_F(ReportCommand, DrawsTheSearchesOfAFile) {
+  const std::string searches = (folder_ / "search.json").string();
+  std::ofstream(searches) << R"({"spaces": [{"space": "convolution", "runs": 100,
+      "search": {"median_so_far": [0.5, 0.9, 1]}, "random": {"median_so_far": [0.5, 0.6, 0.7]}}]})";
+  EXPECT_EQ(run({"--search", searches, "--output", page_}), kExitOk) << err_;
+  std::ifstream file(page_);
+  const std::string written{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_NE(written.find("convolution, 100 runs"), std::string::npos);
+}
+
 TEST_F(ReportCommand, NamesTheSeasonsThereAre) {
   EXPECT_EQ(run({"--season", "sprung", "--output", page_}), kExitUsage);
   EXPECT_EQ(err_, "thresher: ledger '" + ledger_.path().string() +
