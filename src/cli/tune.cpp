@@ -112,8 +112,7 @@ void print_tables(const std::vector<TunedProblem>& tuned, const std::filesystem:
     return;
   }
   if (better_count == 0) {
-    fmt::print("\nNone of {} problems has a better variant: the engine's choice stays.\n",
-               tuned.size());
+    fmt::print("\nNo problem has a better variant: the engine's choice stays.\n");
     return;
   }
   fmt::print(
