@@ -26,7 +26,7 @@ PackedWeights pack_weights(const Nvfp4View& b, const Nvfp4View* up, Pool& pool, 
   const std::int64_t panels = panel_count(b.rows);
   weights.pages = store.take(static_cast<std::size_t>(panels * weights.matrix_count()) *
                              panel_bytes(b.k_elements));
-  pool.for_each(panels, [&](std::int64_t index, int) {
+  pool.for_each_in_stretches(panels, [&](std::int64_t index, int) {
     pack_panel(b, index, weights.panel(index, 0));
     if (up != nullptr) pack_panel(*up, index, weights.panel(index, 1));
   });

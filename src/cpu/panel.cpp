@@ -17,20 +17,74 @@ struct Place {
 
 constexpr Place place(int k) { return {64 * (k / 8) + k % 4, k % 8 >= 4 ? 4 : 0}; }
 
-constexpr int kRowBlockBytes = static_cast<int>(kBlockElements) / 2;
+// A row's part of a superblock.
+constexpr int kRowCodeBytes = kSuperblockElements / 2;
+using RowCodes = std::uint32_t __attribute__((vector_size(kRowCodeBytes)));
+constexpr int kRowWords = kRowCodeBytes / 4;
+constexpr int kLineBytes = 64;
 
-// Four nibbles of each half move one byte apart.
-constexpr std::uint64_t spread_nibbles(std::uint64_t halves) {
-  const std::uint64_t pairs = (halves | halves << 8) & 0x00ff00ff00ff00ffu;
-  return (pairs | pairs << 4) & 0x0f0f0f0f0f0f0f0fu;
+// The eight codes of every word as place() says. By reference, as in columns.hpp.
+void place_codes(RowCodes& codes) {
+  static_assert(std::endian::native == std::endian::little);
+  const RowCodes last_four = codes >> 16;
+  const RowCodes even = (codes & 0x0f0f) | (last_four & 0x0f0f) << 4;
+  const RowCodes odd = (codes >> 4 & 0x0f0f) | (last_four & 0xf0f0);
+  constexpr std::uint32_t kApart = 0x00ff00ff;
+  codes = ((even | even << 8) & kApart) | ((odd | odd << 8) & kApart) << 8;
 }
 
-// A row's block as place() says, all sixteen codes at once: the low half of the result is byte 0 to
-// 3 of the column, the high half what stands 64 bytes behind.
-constexpr std::uint64_t place_codes(std::uint64_t codes) {
-  static_assert(std::endian::native == std::endian::little);
-  constexpr std::uint64_t kFirstFour = 0x0000ffff0000ffffu;
-  return spread_nibbles(codes & kFirstFour) | spread_nibbles(codes >> 16 & kFirstFour) << 4;
+// Sixteen rows of a matrix from some superblock on.
+struct PanelRows {
+  const std::uint8_t* codes;
+  const std::uint8_t* scales;
+  std::int64_t k_elements;  // how far rows are apart
+
+  PanelRows from(std::int64_t superblock) const {
+    return {codes + superblock * kRowCodeBytes, scales + superblock * kBlocksPerSuperblock,
+            k_elements};
+  }
+};
+
+void pack_superblock(const PanelRows& rows, std::uint8_t* out) {
+  for (int column = 0; column < kPanelColumns; ++column) {
+    RowCodes codes;
+    std::memcpy(&codes, rows.codes + column * rows.k_elements / 2, sizeof codes);
+    place_codes(codes);
+    for (int word = 0; word < kRowWords; ++word) {
+      const std::uint32_t four = codes[word];
+      std::memcpy(out + kLineBytes * word + 4 * column, &four, sizeof four);
+    }
+    const std::uint8_t* scales = rows.scales + column * rows.k_elements / kBlockElements;
+    for (int block = 0; block < kBlocksPerSuperblock; ++block) {
+      out[kSuperblockCodeBytes + block * kPanelColumns + column] = scales[block];
+    }
+  }
+}
+
+// What a superblock at the matrix's end lacks is zero.
+void pack_ragged_superblock(const PanelRows& rows, int row_count, int block_count,
+                            std::uint8_t* out) {
+  std::uint8_t codes[kPanelColumns * kRowCodeBytes] = {};
+  std::uint8_t scales[kPanelColumns * kBlocksPerSuperblock] = {};
+  for (int row = 0; row < row_count; ++row) {
+    std::memcpy(codes + row * kRowCodeBytes, rows.codes + row * rows.k_elements / 2,
+                static_cast<std::size_t>(block_count) * kBlockElements / 2);
+    std::memcpy(scales + row * kBlocksPerSuperblock,
+                rows.scales + row * rows.k_elements / kBlockElements,
+                static_cast<std::size_t>(block_count));
+  }
+  pack_superblock({codes, scales, kSuperblockElements}, out);
+}
+
+// Rows are far apart, so a processor does not see by itself that all of them will be read; but the
+// next panel's are one piece of memory, of which this is the part that a superblock takes.
+void prefetch_next(const PanelRows& panel, std::int64_t superblock) {
+  const std::int64_t panel_elements = kPanelColumns * panel.k_elements;
+  const std::uint8_t* codes = panel.codes + panel_elements / 2 + superblock * kSuperblockCodeBytes;
+  for (int line = 0; line < kSuperblockCodeBytes; line += kLineBytes) {
+    __builtin_prefetch(codes + line);
+  }
+  __builtin_prefetch(panel.scales + panel_elements / kBlockElements + superblock * kLineBytes);
 }
 
 int rows_in_panel(std::int64_t rows, std::int64_t panel_index) {
@@ -41,28 +95,19 @@ int rows_in_panel(std::int64_t rows, std::int64_t panel_index) {
 }  // namespace
 
 void pack_panel(const Nvfp4View& b, std::int64_t panel_index, std::uint8_t* out) {
-  const std::int64_t block_count = b.k_elements / kBlockElements;
   const int row_count = rows_in_panel(b.rows, panel_index);
-  if (row_count < kPanelColumns || block_count % kBlocksPerSuperblock != 0) {
-    std::memset(out, 0, panel_bytes(b.k_elements));
-  }
-  const std::int64_t first_row = panel_index * kPanelColumns;
-  const std::uint8_t* codes = b.codes + first_row * block_count * kRowBlockBytes;
-  const std::uint8_t* scales = b.scales + first_row * block_count;
-  for (std::int64_t block = 0; block < block_count; ++block) {
-    std::uint8_t* superblock = out + block / kBlocksPerSuperblock * kSuperblockBytes;
-    const int index = static_cast<int>(block % kBlocksPerSuperblock);
-    std::uint8_t* code_bytes = superblock + index * kBlockCodeBytes;
-    std::uint8_t* scale_bytes = superblock + kSuperblockCodeBytes + index * kPanelColumns;
-    for (int column = 0; column < row_count; ++column) {
-      const std::int64_t at = column * block_count + block;
-      std::uint64_t word = 0;
-      std::memcpy(&word, codes + at * kRowBlockBytes, sizeof word);
-      const std::uint64_t placed = place_codes(word);
-      std::memcpy(code_bytes + 4 * column, &placed, 4);
-      const std::uint64_t second = placed >> 32;
-      std::memcpy(code_bytes + 64 + 4 * column, &second, 4);
-      scale_bytes[column] = scales[at];
+  const std::int64_t first = panel_index * kPanelColumns * b.k_elements;
+  const PanelRows rows{b.codes + first / 2, b.scales + first / kBlockElements, b.k_elements};
+  const bool has_next = panel_index + 1 < panel_count(b.rows);
+  for (std::int64_t at = 0; at < superblock_count(b.k_elements); ++at) {
+    if (has_next) prefetch_next(rows, at);
+    const int block_count = static_cast<int>(std::min<std::int64_t>(
+        kBlocksPerSuperblock, b.k_elements / kBlockElements - at * kBlocksPerSuperblock));
+    std::uint8_t* superblock = out + at * kSuperblockBytes;
+    if (row_count == kPanelColumns && block_count == kBlocksPerSuperblock) {
+      pack_superblock(rows.from(at), superblock);
+    } else {
+      pack_ragged_superblock(rows.from(at), row_count, block_count, superblock);
     }
   }
 }
