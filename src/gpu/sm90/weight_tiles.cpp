@@ -10,6 +10,7 @@
 #include "assert.hpp"
 #include "gpu/sm90/kernels/weight_layout.hpp"
 #include "gpu/sm90/plan_extents.hpp"
+#include "gpu/sm90/weight_words.hpp"
 
 namespace thresher::gpu::sm90 {
 namespace {
@@ -17,22 +18,7 @@ namespace {
 constexpr int kThreads = 128;
 constexpr int kRegisters = 4;
 constexpr std::uint8_t kBothSigns = 0x88;
-constexpr std::uint64_t kAllSigns = 0x8888888888888888u;  // of a block
-
-// One byte of codes (even k low, odd k high) as register i's share of a packed word.
-template <hw::Operand kOperand, int i>
-std::uint32_t register_bits(std::uint32_t byte) {
-  constexpr CodeBits kAt = code_bits(kOperand);
-  const std::uint32_t both = (byte | byte << 12) & 0x000f000fu;
-  return (both & 0x00080008u) << (kAt.sign[i] - 3) | (both & 0x00070007u) << kAt.magnitude[i];
-}
-
-std::uint8_t byte_of_word(const CodeBits& at, std::uint32_t word, int i) {
-  const auto code = [&](std::uint32_t half) {
-    return (half >> at.sign[i] & 1) << 3 | (half >> at.magnitude[i] & 7);
-  };
-  return static_cast<std::uint8_t>(code(word & 0xffff) | code(word >> 16) << 4);
-}
+constexpr int kStepCodeBytes = kStepK / 2;  // of a row
 
 // The packed byte of a scale's magnitude: times 2^7 it has an exponent 15 above its own in fp16,
 // and a subnormal is shifted until it has the leading bit that fp16 leaves out.
@@ -61,27 +47,20 @@ constexpr std::array<std::uint8_t, 256> make_scale_codes() {
 constexpr std::array<std::uint8_t, 128> kScaleBytes = make_scale_bytes();
 constexpr std::array<std::uint8_t, 256> kScaleCodes = make_scale_codes();
 
-// Byte of a tile that holds the scale of a row at a step.
-std::size_t scale_offset(int row, int step) {
+// Byte of a tile where a row's scales begin, and how far from there a step's is.
+int scale_offset(int row) {
   const int sub_tile = row / kSubTileRows;
   const int slot = row % kSubTileRows / 16 * 8 + row % 8;
   const int half = row % 16 / 8;
-  const int high_byte = step % 2 == 0 ? 1 : 0;
-  return static_cast<std::size_t>(kTileCodeBytes + sub_tile * kSubTileScaleBytes + slot * 8 +
-                                  step / 2 * 4 + half * 2 + high_byte);
+  return kTileCodeBytes + sub_tile * kSubTileScaleBytes + slot * 8 + half * 2;
 }
-
-// `code` is E4M3, `tile` and `signs` are where the tile's bytes and signs begin.
-void put_scale(std::uint8_t* tile, std::uint8_t* signs, int row, int step, std::uint8_t code) {
-  tile[scale_offset(row, step)] = kScaleBytes[code & 0x7f];
-  const int bit = row * kStepsPerTile + step;
-  signs[bit / 8] = static_cast<std::uint8_t>(signs[bit / 8] | (code >> 7) << bit % 8);
-}
+constexpr int step_offset(int step) { return step / 2 * 4 + (step % 2 == 0 ? 1 : 0); }
 
 std::uint8_t scale_of(const std::uint8_t* tile, const std::uint8_t* signs, int row, int step) {
   const int bit = row * kStepsPerTile + step;
   const int sign = signs[bit / 8] >> bit % 8 & 1;
-  return static_cast<std::uint8_t>(kScaleCodes[tile[scale_offset(row, step)]] | sign << 7);
+  return static_cast<std::uint8_t>(kScaleCodes[tile[scale_offset(row) + step_offset(step)]] |
+                                   sign << 7);
 }
 
 // Whose row a packed row is.
@@ -117,9 +96,23 @@ std::size_t code_offset(int sub_tile, int thread, int step) {
 
 // The rows of one tile as the matrices have them, but for signs flipped under a negative scale.
 struct TileRows {
-  std::uint8_t codes[kTileRows][kTileK / 2];
+  std::uint8_t codes[kTileRows][kRowCodeBytes];
   std::uint8_t scales[kTileRows][kStepsPerTile];
 };
+
+bool any_negative(const std::uint8_t* scales) {
+  std::uint32_t all;
+  static_assert(sizeof all == kStepsPerTile);
+  std::memcpy(&all, scales, sizeof all);
+  return (all & 0x80808080u) != 0;
+}
+
+void flip_signs(const std::uint8_t* scales, std::uint8_t* codes) {
+  for (int step = 0; step < kStepsPerTile; ++step) {
+    if ((scales[step] & 0x80) == 0) continue;
+    for (int i = 0; i < kStepCodeBytes; ++i) codes[step * kStepCodeBytes + i] ^= kBothSigns;
+  }
+}
 
 // Reads the matrices by packed row; zeros beyond their edges.
 class Source {
@@ -143,43 +136,50 @@ class Source {
     const std::int64_t first = row * matrix.k_elements + k;
     const auto step_count = static_cast<std::size_t>(
         std::min<std::int64_t>(kStepsPerTile, (matrix.k_elements - k) / kStepK));
-    std::memcpy(scales, matrix.scales + first / kBlockElements, step_count);
-    for (std::size_t step = 0; step < step_count; ++step) {
-      std::uint64_t block;  // the codes of a scale
-      std::memcpy(&block, matrix.codes + first / 2 + step * sizeof block, sizeof block);
-      if ((scales[step] & 0x80) != 0) block ^= kAllSigns;
-      std::memcpy(codes + step * sizeof block, &block, sizeof block);
+    const auto copy = [&](std::size_t steps) {
+      std::memcpy(scales, matrix.scales + first / kBlockElements, steps);
+      std::memcpy(codes, matrix.codes + first / 2, steps * kStepCodeBytes);
+    };
+    // A number that the compiler knows makes moves of copies.
+    if (step_count == kStepsPerTile) {
+      copy(kStepsPerTile);
+    } else {
+      copy(step_count);
     }
+    if (any_negative(scales)) flip_signs(scales, codes);
   }
 
   Op op_;
   std::array<const Nvfp4View*, 2> matrices_;
 };
 
-// Rows r and r+8 make the words of four threads, one after the other, a word per step.
-template <hw::Operand kOperand>
-void pack_rows(const std::uint8_t* row, const std::uint8_t* other, std::uint8_t* out) {
-  constexpr int kQuad = 4;
-  std::uint32_t words[kQuad][kStepsPerTile];
-  for (int step = 0; step < kStepsPerTile; ++step) {
-    for (int thread = 0; thread < kQuad; ++thread) {
-      const int at = step * kStepK / 2 + thread;
-      words[thread][step] = register_bits<kOperand, 0>(row[at]) |
-                            register_bits<kOperand, 1>(other[at]) |
-                            register_bits<kOperand, 2>(row[at + kQuad]) |
-                            register_bits<kOperand, 3>(other[at + kQuad]);
-    }
-  }
-  std::memcpy(out, words, sizeof words);
-}
-
 template <hw::Operand kOperand>
 void pack_codes(const TileRows& rows, std::uint8_t* tile) {
   for (int row = 0; row < kTileRows; ++row) {
     if (row % 16 >= 8) continue;
     const int thread = row % kSubTileRows / 16 * 32 + row % 8 * 4;
-    pack_rows<kOperand>(rows.codes[row], rows.codes[row + 8],
-                        tile + code_offset(row / kSubTileRows, thread, 0));
+    pack_row_pair<kOperand>(rows.codes[row], rows.codes[row + 8],
+                            tile + code_offset(row / kSubTileRows, thread, 0));
+  }
+}
+
+void pack_scales(const TileRows& rows, std::uint8_t* tile) {
+  for (int row = 0; row < kTileRows; ++row) {
+    std::uint8_t* first = tile + scale_offset(row);
+    for (int step = 0; step < kStepsPerTile; ++step) {
+      first[step_offset(step)] = kScaleBytes[rows.scales[row][step] & 0x7f];
+    }
+  }
+}
+
+// Eight scales' signs at a time: the product moves those of its bytes to its top, in their order.
+void pack_signs(const TileRows& rows, std::uint8_t* signs) {
+  const std::uint8_t* scales = rows.scales[0];
+  for (int byte = 0; byte < kTileSignBytes; ++byte) {
+    std::uint64_t eight;
+    std::memcpy(&eight, scales + byte * sizeof eight, sizeof eight);
+    const std::uint64_t ones = eight >> 7 & 0x0101010101010101u;
+    signs[byte] = static_cast<std::uint8_t>(ones * 0x0102040810204080u >> 56);
   }
 }
 
@@ -217,13 +217,8 @@ void pack_tiles(const WeightTiles& tiles, std::int64_t begin, std::int64_t end,
     std::uint8_t* tile = out.data() + place.offset;
     const TileRows rows = source.read(place.row_tile, place.k_tile);
     pack_all_codes(rows, tile);
-    std::uint8_t* signs = out.data() + place.sign_offset;
-    std::memset(signs, 0, kTileSignBytes);
-    for (int row = 0; row < kTileRows; ++row) {
-      for (int step = 0; step < kStepsPerTile; ++step) {
-        put_scale(tile, signs, row, step, rows.scales[row][step]);
-      }
-    }
+    pack_scales(rows, tile);
+    pack_signs(rows, out.data() + place.sign_offset);
   });
 }
 
