@@ -325,9 +325,10 @@ def _device_product(op: str, a: torch.Tensor, weights: int, counts: torch.Tensor
                     a_scales: torch.Tensor | None = None, *, out_dtype: torch.dtype | None = None) -> torch.Tensor:
     grouped = _find(weights, op)
     _check(grouped, a, counts, a_scales)
-    output = _output_dtype(a, out_dtype)
+    output = a.dtype if out_dtype is None and a_scales is None else _output_dtype(a, out_dtype)
     rows = a.shape[0]
-    out = torch.empty((rows, grouped.n), dtype=output, device=a.device)
+    # Two numbers and not a tuple of them, which torch takes longer to read; and a device that is there already.
+    out = torch.empty(rows, grouped.n, dtype=output, device=grouped.device)
     if rows == 0:
         return out
     where = a.data_ptr(), 0 if a_scales is None else a_scales.data_ptr(), out.data_ptr(), 0
