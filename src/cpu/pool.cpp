@@ -26,6 +26,9 @@ void wait_while_equal(const std::atomic<std::uint32_t>& value, std::uint32_t old
   while (value.load(std::memory_order_acquire) == old) value.wait(old, std::memory_order_acquire);
 }
 
+std::uint32_t epoch_of(std::uint64_t door) { return static_cast<std::uint32_t>(door >> 32); }
+std::uint64_t open_door(std::uint32_t epoch) { return std::uint64_t{epoch} << 32; }
+
 // How many forks lie between this process and the one that first asked. A counter, because asking
 // the system for the process's number is a system call, and this is asked in every call.
 std::uint32_t count_forks() {
@@ -77,26 +80,52 @@ void Pool::stop() {
 }
 
 void Pool::work(int thread_index) {
-  for (std::uint32_t seen = 0;; ++seen) {
+  for (std::uint32_t seen = 0;;) {
     wait_while_equal(epoch_, seen);
     if (stop_) return;
+    const std::uint64_t door = enter();
+    seen = epoch_of(door);
+    if ((door & kClosed) != 0) continue;
     function_(context_, thread_index);
-    if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) busy_.notify_one();
+    left_count_.fetch_add(1, std::memory_order_acq_rel);
+    left_count_.notify_one();
   }
 }
 
-void Pool::dispatch(Function function, const void* context) {
+// The door as it was when this thread went through it, or found it closed.
+std::uint64_t Pool::enter() {
+  std::uint64_t door = door_.load(std::memory_order_acquire);
+  while ((door & kClosed) == 0 &&
+         !door_.compare_exchange_weak(door, door + 1, std::memory_order_acq_rel,
+                                      std::memory_order_acquire)) {
+  }
+  return door;
+}
+
+void Pool::dispatch(Function function, const void* context, Late late) {
   check_process();
   placement_.make_room(workers_);
   function_ = function;
   context_ = context;
-  busy_.store(static_cast<std::uint32_t>(workers_.size()), std::memory_order_relaxed);
-  epoch_.fetch_add(1, std::memory_order_release);
+  left_count_.store(0, std::memory_order_relaxed);
+  // The epoch first: who has gone through a door must find its epoch, or it would enter again.
+  const std::uint32_t epoch = epoch_.fetch_add(1, std::memory_order_release) + 1;
+  door_.store(open_door(epoch), std::memory_order_release);
   epoch_.notify_all();
   function(context, 0);
-  for (std::uint32_t busy; (busy = busy_.load(std::memory_order_acquire)) != 0;) {
-    wait_while_equal(busy_, busy);
+  const bool awaited = late == Late::kAwaited;
+  const std::uint32_t count = awaited ? static_cast<std::uint32_t>(workers_.size()) : close_door();
+  for (std::uint32_t left; (left = left_count_.load(std::memory_order_acquire)) != count;) {
+    wait_while_equal(left_count_, left);
   }
+  // Or the next epoch would lead through this run's door.
+  if (awaited) close_door();
+}
+
+// Returns how many workers are through it.
+std::uint32_t Pool::close_door() {
+  const std::uint64_t door = door_.fetch_or(kClosed, std::memory_order_acq_rel);
+  return static_cast<std::uint32_t>(door & (kClosed - 1));
 }
 
 }  // namespace thresher::cpu

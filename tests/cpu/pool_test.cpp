@@ -2,11 +2,14 @@
 #include "cpu/pool.hpp"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
+#include <csignal>
 #include <memory>
 #include <set>
 #include <string>
@@ -50,6 +53,70 @@ TEST(Pool, TakesEveryIndexOfAllStretchesOnce) {
       });
       EXPECT_EQ(taken, std::vector<int>(static_cast<std::size_t>(count), 1));
     }
+  }
+}
+
+// A thread that the system does not let run: it stays in a signal's handler until it is let go.
+class HeldThread {
+ public:
+  explicit HeldThread(pthread_t thread) {
+    struct sigaction hold {};
+    hold.sa_handler = [](int) {
+      is_held = true;
+      while (is_held) {
+      }
+    };
+    sigaction(SIGUSR1, &hold, &before_);
+    pthread_kill(thread, SIGUSR1);
+    while (!is_held) std::this_thread::yield();
+  }
+  ~HeldThread() {
+    is_held = false;
+    sigaction(SIGUSR1, &before_, nullptr);
+  }
+
+ private:
+  inline static std::atomic<bool> is_held = false;
+  struct sigaction before_ {};
+};
+
+TEST(Pool, WhoComesLateIsLeftOut) {
+#ifdef THRESHER_SANITIZES_THREAD
+  GTEST_SKIP() << "the thread sanitizer delivers signals when it likes";
+#endif
+  Pool pool(2);
+  pthread_t worker{};
+  pool.run([&](int index) {
+    if (index == 1) worker = pthread_self();
+  });
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    std::vector<int> taken(100, 0);
+    {
+      const HeldThread held(worker);
+      alarm(60);  // whoever waits for it, waits for ever
+      pool.for_each(100, [&](std::int64_t i, int) { ++taken[static_cast<std::size_t>(i)]; });
+      pool.for_each_in_stretches(
+          100, [&](std::int64_t i, int) { ++taken[static_cast<std::size_t>(i)]; });
+      alarm(0);
+    }
+    EXPECT_EQ(taken, std::vector<int>(100, 2));
+    std::atomic<int> calls{0};
+    pool.run([&](int) { ++calls; });  // this waits for all
+    EXPECT_EQ(calls, 2);
+  }
+}
+
+// Runs so short that some workers come late and others do not, between runs that want everybody.
+TEST(Pool, RunsOfBothKindsFollowEachOther) {
+  Pool pool(4);
+  for (int repeat = 0; repeat < 2000; ++repeat) {
+    std::atomic<int> taken{0};
+    pool.for_each(repeat % 7, [&](std::int64_t, int) { ++taken; });
+    ASSERT_EQ(taken, repeat % 7);
+    if (repeat % 5 != 0) continue;
+    int calls[4] = {};
+    pool.run([&](int index) { ++calls[index]; });
+    for (const int count : calls) ASSERT_EQ(count, 1);
   }
 }
 
