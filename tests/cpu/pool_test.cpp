@@ -109,7 +109,7 @@ TEST(Pool, WhoComesLateIsLeftOut) {
 // Runs so short that some workers come late and others do not, between runs that want everybody.
 TEST(Pool, RunsOfBothKindsFollowEachOther) {
   Pool pool(4);
-  for (int repeat = 0; repeat < 2000; ++repeat) {
+  for (int repeat = 0; repeat < 500; ++repeat) {
     std::atomic<int> taken{0};
     pool.for_each(repeat % 7, [&](std::int64_t, int) { ++taken; });
     ASSERT_EQ(taken, repeat % 7);
