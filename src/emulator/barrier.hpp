@@ -35,6 +35,11 @@ struct Barrier {
   u32 initialised_in = 0;
   bool fenced = false;
 
+  // Copies that another block issued: their completion is an actor of its own, which is known as
+  // far arrivals are.
+  Actor far_copy_actor = 0;  // 0: there were none
+  u32 last_far_copy_event = 0;
+
   std::map<Actor, u32> remote_arrivals;  // the last event of each thread of another block
 
   bool phase_complete() const { return arrivals_missing == 0 && bytes_missing == 0; }

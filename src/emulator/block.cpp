@@ -84,6 +84,18 @@ Barrier& Block::barrier_at(const Thread& user, SharedAddress address) {
   return barrier;
 }
 
+std::vector<Block*> blocks_of(const Thread& thread, u32 bits, const char* word) {
+  const std::vector<Block*>& all = thread.block->cluster->blocks;
+  if (bits == 0 || bits >> all.size() != 0) {
+    fault(thread, "says {} to blocks {:#b} of a cluster of {}", word, bits, all.size());
+  }
+  std::vector<Block*> some;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if ((bits >> rank & 1) != 0) some.push_back(all[rank]);
+  }
+  return some;
+}
+
 Block* Block::peer() const {
   const int other = rank ^ 1;
   return other < cluster->size() ? cluster->blocks[static_cast<std::size_t>(other)] : nullptr;

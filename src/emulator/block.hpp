@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "emulator/mma.hpp"
 #include "emulator/shared_memory.hpp"
 #include "emulator/tensor_core.hpp"
+#include "gpu/hw/sm90/tensor_map.hpp"
 
 namespace thresher::emulator {
 
@@ -58,6 +60,7 @@ struct Thread {
   Views released;
   Views to_acquire;
   Knowledge known_to_copies;
+  std::set<const gpu::hw::TensorMap*> maps_fenced;  // in global memory: it may copy by them
 
   // Copies to global memory. Groups are counted from 1; their actor exists from the first copy on.
   std::deque<std::shared_ptr<CopyToGlobal>> copies;
@@ -105,6 +108,11 @@ struct Warp {
   TensorWarp tensor;
 };
 
+struct OthersWork {
+  u32 event = 0;  // the last
+  const char* what = "";
+};
+
 struct Block {
   Block(Grid& owner, int block_index, std::shared_ptr<Cluster> of_cluster);
 
@@ -128,6 +136,9 @@ struct Block {
   std::vector<Warp> warps;
   std::vector<std::unique_ptr<Warpgroup>> warpgroups;
   std::map<SharedAddress, Barrier> barriers;
+  // What others started that its own barriers do not count: copies to its shared memory, and
+  // commits of another block's thread. Somebody must know that they are over before it ends.
+  std::map<Actor, OthersWork> others_work;
   std::unique_ptr<TensorCore> tensor;  // from its first use on
   std::array<NamedBarrier, 16> named;
   int ended_count = 0;
@@ -135,5 +146,9 @@ struct Block {
   long long registers_free = 0;
   std::vector<Thread*> waiting_for_registers;
 };
+
+// The blocks of the thread's cluster whose bits are set, in the order of their ranks; bits of none,
+// or of blocks that are not there, are a fault of the word.
+std::vector<Block*> blocks_of(const Thread& thread, u32 bits, const char* word);
 
 }  // namespace thresher::emulator

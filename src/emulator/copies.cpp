@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/copies.hpp"
 
-#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "emulator/block.hpp"
 #include "emulator/fault.hpp"
@@ -10,13 +10,13 @@
 
 namespace thresher::emulator {
 
-BulkCopy::BulkCopy(Block& block, const Target& target)
-    : Operation(block), target_(target), phase_(target.barrier->phase) {}
+BulkCopy::BulkCopy(Block& block, const Target& target, std::function<void(u8*)> bring)
+    : Operation(block), target_(target), bring_(std::move(bring)), phase_(target.barrier->phase) {}
 
 void BulkCopy::advance() {
   if (done_) return;
   done_ = true;
-  bring(block().shared.data(target_.destination));
+  bring_(block().shared.data(target_.destination));
   Barrier& barrier = *target_.barrier;
   if (barrier.phase != phase_) {
     fault(*target_.thread,
@@ -30,34 +30,6 @@ void BulkCopy::advance() {
           -barrier.bytes_missing, phase_, barrier.address);
   }
   block().grid->complete_phase_if_due(barrier);
-}
-
-void CopyToShared::bring(u8* destination) const { std::memcpy(destination, source_, bytes_); }
-
-u32 Box::rows_there() const {
-  const u64 left = matrix.row_count - std::min(matrix.row_count, row);
-  return static_cast<u32>(std::min<u64>(left, matrix.box_rows));
-}
-
-u32 Box::bytes_there() const {
-  const u64 left = matrix.row_bytes - std::min(matrix.row_bytes, byte);
-  return static_cast<u32>(std::min<u64>(left, gpu::hw::kBoxRowBytes));
-}
-
-const u8* Box::row_at(u32 index) const {
-  return static_cast<const u8*>(matrix.values) + (row + index) * matrix.row_bytes + byte;
-}
-
-void CopyBox::bring(u8* destination) const {
-  constexpr u32 kChunkBytes = 16;
-  std::memset(destination, 0, box_.bytes());
-  for (u32 r = 0; r < box_.rows_there(); ++r) {
-    for (u32 byte = 0; byte < box_.bytes_there(); byte += kChunkBytes) {
-      const u32 place = (byte / kChunkBytes) ^ (r % 8);
-      std::memcpy(destination + r * gpu::hw::kBoxRowBytes + place * kChunkBytes,
-                  box_.row_at(r) + byte, kChunkBytes);
-    }
-  }
 }
 
 CopyToGlobal::CopyToGlobal(Block& block, void* destination, SharedAddress source, u32 bytes,

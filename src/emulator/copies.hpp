@@ -2,6 +2,7 @@
 // Copies in flight.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "emulator/operation.hpp"
@@ -12,61 +13,25 @@ namespace thresher::emulator {
 struct Barrier;
 
 // A bulk copy from global memory; its bytes count towards the phase in which it was issued.
-class BulkCopy : public Operation {
+class BulkCopy final : public Operation {
  public:
   struct Target {
     const Thread* thread;
     SharedAddress destination;
     u32 bytes;
     Barrier* barrier;
+    Actor actor;  // whose event, of the barrier's phase, stands for the copy
   };
-  BulkCopy(Block& block, const Target& target);
-  void advance() final;
-  bool done() const final { return done_; }
-
- protected:
-  virtual void bring(u8* destination) const = 0;
+  // `bring` writes the bytes, some time.
+  BulkCopy(Block& block, const Target& target, std::function<void(u8*)> bring);
+  void advance() override;
+  bool done() const override { return done_; }
 
  private:
   Target target_;
+  std::function<void(u8*)> bring_;
   u32 phase_;
   bool done_ = false;
-};
-
-class CopyToShared final : public BulkCopy {
- public:
-  CopyToShared(Block& block, const Target& target, const void* source)
-      : BulkCopy(block, target), source_(source), bytes_(target.bytes) {}
-
- private:
-  void bring(u8* destination) const override;
-
-  const void* source_;
-  u32 bytes_;
-};
-
-// A box of a matrix, brought into the swizzle.
-struct Box {
-  gpu::hw::MatrixExtents matrix;
-  u64 row = 0;
-  u64 byte = 0;
-
-  u32 bytes() const { return matrix.box_rows * gpu::hw::kBoxRowBytes; }
-  // What the matrix has of the box: of its rows, and of each of them.
-  u32 rows_there() const;
-  u32 bytes_there() const;
-  const u8* row_at(u32 index) const;
-};
-
-class CopyBox final : public BulkCopy {
- public:
-  CopyBox(Block& block, const Target& target, const Box& box)
-      : BulkCopy(block, target), box_(box) {}
-
- private:
-  void bring(u8* destination) const override;
-
-  Box box_;
 };
 
 // A bulk copy to global memory: first it leaves shared memory, later it arrives.

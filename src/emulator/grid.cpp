@@ -56,6 +56,10 @@ void check_others_are_done(const Block& block) {
                       block.index, block.cluster->name_of_thread(actor, block.rank), address));
     }
   }
+  for (const auto& [actor, work] : block.others_work) {
+    if (somebody_knows(block, actor, work.event)) continue;
+    throw Error(fmt::format("block {} ends, and nothing tells it that {}", block.index, work.what));
+  }
   const Block* const peer = block.peer();
   if (peer == nullptr || block.grid->tensor_blocks() != 2) return;
   for (const Thread& thread : peer->threads) {
@@ -197,6 +201,7 @@ void Grid::complete_phase_if_due(Barrier& barrier) {
   ++barrier.phase;
   barrier.arrivals_missing = barrier.arrivals_per_phase;
   barrier.gathered.see(barrier.actor, barrier.phase);
+  if (barrier.far_copy_actor != 0) barrier.gathered_far.see(barrier.far_copy_actor, barrier.phase);
   barrier.released = barrier.gathered;
   barrier.released_far = barrier.gathered_far;
   for (Thread* const thread : std::exchange(barrier.waiting, {})) {
@@ -239,11 +244,14 @@ void Grid::end_thread(Thread& thread) {
 // somebody must have waited for the last copy of every barrier.
 void Grid::end_block(Block& block) {
   for (const auto& [address, barrier] : block.barriers) {
-    if (!somebody_knows(block, barrier.actor, barrier.last_copy_event)) {
+    const u32 actors[] = {barrier.actor, barrier.far_copy_actor};
+    const u32 events[] = {barrier.last_copy_event, barrier.last_far_copy_event};
+    for (int i = 0; i < 2; ++i) {
+      if (somebody_knows(block, static_cast<Actor>(actors[i]), events[i])) continue;
       throw Error(
           fmt::format("block {} ends without waiting for phase {} of the barrier at {:#x}, "
-                      "to which a copy or a commit belongs",
-                      block.index, barrier.last_copy_event - 1, address));
+                      "to which a copy or a commit{} belongs",
+                      block.index, events[i] - 1, address, i == 0 ? "" : " of another block"));
     }
   }
   if (block.tensor != nullptr && block.tensor->memory.allocated_columns() > 0) {

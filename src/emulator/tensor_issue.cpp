@@ -255,18 +255,21 @@ void issue_multiply(Thread& thread, const TensorBlocks& blocks, const BlockScale
   });
 }
 
-void issue_commit(Thread& thread, const TensorBlocks& blocks, SharedAddress barrier_address) {
+void issue_commit(Thread& thread, std::vector<Block*> blocks, SharedAddress barrier_address) {
   const u32 event = next_event(thread);
-  TensorBlocks order = blocks;
   // Which of them hears first is nobody's to know.
-  if (order.count > 1 && thread.block->grid->random().below(2) == 0) {
-    std::swap(order.of[0], order.of[1]);
+  for (std::size_t i = blocks.size(); i > 1; --i) {
+    std::swap(blocks[i - 1], blocks[thread.block->grid->random().below(i)]);
   }
-  for (Block* const block : order) {
+  for (Block* const block : blocks) {
     Barrier& barrier = block->barrier_at(thread, barrier_address);
     if (!barrier.fenced) {
       fault(thread, "commits to the barrier at {:#x}, which had no barrier_init_fence",
             barrier_address);
+    }
+    if (block != thread.block) {
+      block->others_work[thread.tensor.actor] = {
+          event, "a commit of another block, which arrives at its barrier, is complete"};
     }
     start(thread, event, [&thread, block, &barrier, event, issued = thread.tensor.issued] {
       arrive_for(thread, *block, barrier, event, issued);

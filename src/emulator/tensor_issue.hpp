@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <vector>
 
 #include "emulator/block.hpp"
 #include "emulator/tensor_core.hpp"
@@ -36,6 +37,6 @@ void issue_copy(Thread& thread, const TensorBlocks& blocks, TensorAddress destin
                 u64 descriptor);
 void issue_multiply(Thread& thread, const TensorBlocks& blocks, const gpu::hw::BlockScaledMma& mma);
 // An arrival at the barrier of this address in every one of the blocks.
-void issue_commit(Thread& thread, const TensorBlocks& blocks, SharedAddress barrier);
+void issue_commit(Thread& thread, std::vector<Block*> blocks, SharedAddress barrier);
 
 }  // namespace thresher::emulator

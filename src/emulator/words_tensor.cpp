@@ -128,7 +128,15 @@ void multiply(const BlockScaledMma& mma, int count, const char* word) {
 void commit(SharedAddress barrier, int count, const char* word) {
   Thread& thread = self();
   thread.block->grid->pause(thread);
-  emulator::issue_commit(thread, emulator::tensor_blocks_of_leader(thread, count, word), barrier);
+  const emulator::TensorBlocks blocks = emulator::tensor_blocks_of_leader(thread, count, word);
+  emulator::issue_commit(thread, {blocks.begin(), blocks.end()}, barrier);
+}
+
+void commit_to_blocks(SharedAddress barrier, u32 bits, const char* word) {
+  Thread& thread = self();
+  thread.block->grid->pause(thread);
+  emulator::tensor_blocks(thread, 1, word);
+  emulator::issue_commit(thread, emulator::blocks_of(thread, bits, word), barrier);
 }
 
 void check_load(Thread& thread, TensorAddress first, u32 columns) {
@@ -243,6 +251,11 @@ void tensor_multiply_pair(const BlockScaledMma& mma) { multiply(mma, 2, "tensor_
 
 void tensor_commit(SharedAddress barrier, Site site) {
   if (!leaves_out(site, "tensor_commit")) commit(barrier, 1, "tensor_commit");
+}
+
+void tensor_commit_to_blocks(SharedAddress barrier, u32 blocks, Site site) {
+  if (leaves_out(site, "tensor_commit_to_blocks")) return;
+  commit_to_blocks(barrier, blocks, "tensor_commit_to_blocks");
 }
 
 void tensor_commit_pair(SharedAddress barrier, const Site& site) {

@@ -17,6 +17,7 @@
 #include "gpu/hw/sm100/emulated_tensor.hpp"
 #include "gpu/hw/sm80/emulated_mma.hpp"
 #include "gpu/hw/sm90/emulated_cluster.hpp"
+#include "gpu/hw/sm90/emulated_copy.hpp"
 #include "gpu/hw/sm90/emulated_mma.hpp"
 #include "gpu/hw/words.hpp"
 
@@ -140,12 +141,6 @@ inline void copy_once_to_shared(SharedAddress destination, const void* source, u
                                 SharedAddress barrier) {
   copy_to_shared(destination, source, bytes, barrier);
 }
-TensorMap tensor_map(const MatrixExtents& extents);
-// The same for a box of a matrix, its rows x 128 bytes from `row` and `byte` on. Row r comes to lie
-// at 128 * r, its 16-byte chunk c at place c ^ (r % 8); the destination is a multiple of 1024. What
-// the matrix does not have is zeros, which count as bytes too.
-void copy_box_to_shared(SharedAddress destination, const TensorMap& map, u32 byte, u32 row,
-                        SharedAddress barrier);
 void copy_to_global(void* destination, SharedAddress source, u32 bytes);
 // Copies to global memory form groups per thread. wait: all but the last kPending groups have
 // arrived; wait_read: have at least left shared memory, which may then be written again.

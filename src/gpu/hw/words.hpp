@@ -43,23 +43,6 @@ inline constexpr u32 kTwoTo8Fp16x2 = 0x5c005c00;
 void report_descriptor(SharedAddress address, u32 leading_bytes, u32 stride_bytes);
 #endif
 
-// Bytes of a row of a box (copy_box_to_shared): as many as the widest swizzle permutes.
-inline constexpr u32 kBoxRowBytes = 128;
-
-// A matrix in global memory, as who copies boxes of it knows it: on a device what the driver makes
-// of its extents, in the emulator those themselves.
-struct alignas(64) TensorMap {
-  u64 words[16] = {};
-};
-
-// Rows of bytes, whatever they mean, that follow each other without gaps.
-struct MatrixExtents {
-  const void* values = nullptr;  // aligned to 16 bytes
-  u64 row_count = 0;
-  u64 row_bytes = 0;  // a multiple of 16
-  u32 box_rows = 0;   // a multiple of 8, at most 256
-};
-
 // Describes a K-major matrix in shared memory to an MMA.
 //   no swizzle: 8 rows x 16 bytes are 128 contiguous bytes; `leading_bytes` from one such piece to
 //     the next along K, `stride_bytes` from one group of 8 rows to the next.

@@ -37,6 +37,8 @@ void tensor_multiply(const BlockScaledMma& mma);
 // By the thread that multiplies: one arrival at the barrier once all its copies and MMAs so far are
 // complete.
 void tensor_commit(SharedAddress barrier, Site site = Site::here());
+// The same at the barrier of this address in every block of the cluster whose bit is set.
+void tensor_commit_to_blocks(SharedAddress barrier, u32 blocks, Site site = Site::here());
 
 // A warp together: lane l of its lanes' kColumns columns from `first` on, whose lane is the first
 // of the warp's. The values are there after tensor_wait_loads, and are NaN until then.

@@ -53,6 +53,14 @@ THRESHER_DEVICE void tensor_commit(SharedAddress barrier) {
       : "memory");
 }
 
+THRESHER_DEVICE void tensor_commit_to_blocks(SharedAddress barrier, u32 blocks) {
+  asm volatile(
+      "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 "
+      "[%0], %1;" ::"r"(barrier),
+      "h"(static_cast<u16>(blocks))
+      : "memory");
+}
+
 // An asm string cannot be computed, so every width spells its registers.
 #define THRESHER_LOADED8(i)                                                       \
   "=f"(values[i]), "=f"(values[i + 1]), "=f"(values[i + 2]), "=f"(values[i + 3]), \
