@@ -143,6 +143,15 @@ if(NOT THRESHER_SANITIZE)
                    python3 ${PROJECT_SOURCE_DIR}/tests/nvfp4/ml_dtypes_check.py
                    $<TARGET_FILE:dump_encodings>)
   set_tests_properties(nvfp4.ml_dtypes PROPERTIES SKIP_RETURN_CODE 77)
+  # Likewise Blackwell's layouts.
+  add_executable(dump_layouts ${PROJECT_SOURCE_DIR}/tests/gpu/sm100/dump_layouts.cpp)
+  target_link_libraries(dump_layouts PRIVATE thresher thresher_flags)
+  add_test(NAME gpu.cutlass_layouts
+           COMMAND ${CMAKE_COMMAND} -E env
+                   --modify PATH=path_list_prepend:${PROJECT_SOURCE_DIR}/build/venv/bin
+                   python3 ${PROJECT_SOURCE_DIR}/tests/gpu/sm100/layouts_check.py
+                   $<TARGET_FILE:dump_layouts>)
+  set_tests_properties(gpu.cutlass_layouts PROPERTIES SKIP_RETURN_CODE 77)
 endif()
 
 # README's tables against the files they are made from.

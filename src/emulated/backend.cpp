@@ -144,7 +144,7 @@ class EmulatedCall : public backend::Call {
     timeline_->run([&](emulator::GlobalHistory& history) {
       CallRun run = run_;
       run.history = &history;
-      DeviceCall(plan_->problem, operands, plan_->tokens_max)
+      DeviceCall(plan_->problem, operands, plan_->tokens_max, weights_by_map(plan_->gemm))
           .run(plan_->gemm, named_kernels(), memory_, run);
     });
   }

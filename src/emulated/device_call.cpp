@@ -14,6 +14,8 @@
 #include "assert.hpp"
 #include "emulated/erased_types.hpp"
 #include "emulator/launch.hpp"
+#include "gpu/hw/emulated.hpp"
+#include "gpu/sm100/weight_images.hpp"
 #include "gpu/sm90/operands.hpp"
 #include "thresher/error.hpp"
 
@@ -41,7 +43,8 @@ AlignedBytes allocate_aligned(std::size_t bytes) {
   return {static_cast<std::uint8_t*>(memory), &std::free};
 }
 
-DeviceCall::DeviceCall(const Problem& problem, const Operands& operands, std::int64_t tokens_max)
+DeviceCall::DeviceCall(const Problem& problem, const Operands& operands, std::int64_t tokens_max,
+                       bool weights_by_map)
     : problem_(problem) {
   const std::uint32_t* device_counts = operands.counts.counts;
   std::vector<gpu::u32> counts;
@@ -59,6 +62,7 @@ DeviceCall::DeviceCall(const Problem& problem, const Operands& operands, std::in
         groups[g].rows = upload_rows(groups[g].rows, group.m, group);
       }
     }
+    if (weights_by_map && packed != nullptr) packed = upload_map(packed, group);
     weights.push_back(reinterpret_cast<gpu::u64>(packed));
   }
   if (backend::rows_follow(operands)) {
@@ -86,6 +90,13 @@ const void* DeviceCall::upload(const void* first, std::int64_t byte_count, const
   std::memcpy(memory, first, bytes);
   memory_.add_copy(memory, bytes, name, origin);
   return memory;
+}
+
+const void* DeviceCall::upload_map(const void* packed, const Group& group) {
+  const gpu::hw::TensorMap map = gpu::hw::tensor_map(
+      gpu::sm100::map_of({.op = problem_.op, .n = group.n, .k_elements = group.k},
+                         reinterpret_cast<gpu::u64>(packed)));
+  return upload(&map, sizeof map, "tensor map");
 }
 
 Rows DeviceCall::upload_rows(const Rows& rows, std::int64_t row_count, const Group& group) {

@@ -54,8 +54,9 @@ struct CallRun {
 class DeviceCall {
  public:
   // The operands must fit the problem; all groups together may have `tokens_max` tokens. C must
-  // outlive the call; the inputs need not.
-  DeviceCall(const Problem& problem, const Operands& operands, std::int64_t tokens_max);
+  // outlive the call; the inputs need not. `weights_by_map`: as the plan's kernels want them.
+  DeviceCall(const Problem& problem, const Operands& operands, std::int64_t tokens_max,
+             bool weights_by_map = false);
 
   // Runs the prologue and all launches of the plan, one after the other. Throws Error saying what
   // a kernel did wrong, and in which launch.
@@ -66,6 +67,8 @@ class DeviceCall {
   // `origin`: what stands there on the device, and may have been written by it; null: a constant.
   const void* upload(const void* first, std::int64_t byte_count, const char* name,
                      const void* origin = nullptr);
+  // The tensor map of a group's packed weights.
+  const void* upload_map(const void* packed, const Group& group);
   // The same rows as the device sees them.
   Rows upload_rows(const Rows& rows, std::int64_t row_count, const Group& group);
   void run_launches(const gpu::sm90::GemmPlan& plan, const KernelSet& kernels,

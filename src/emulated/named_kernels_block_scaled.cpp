@@ -38,6 +38,20 @@ constexpr GemmKnobs kTallBalanced = kBlockScaled<[](GemmKnobs& k) {
   k.tokens = 64, k.weight_rows = 256, k.store = gpu::sm90::Store::kStaged;
   k.schedule = gpu::sm90::Schedule::kBalanced;
 }>;
+constexpr GemmKnobs kShared =
+    kBlockScaled<[](GemmKnobs& k) { k.loads = gpu::sm90::Loads::kMulticast; }>;
+constexpr GemmKnobs kSharedBalanced = kBlockScaled<[](GemmKnobs& k) {
+  k.tokens = 64, k.loads = gpu::sm90::Loads::kMulticast, k.store = gpu::sm90::Store::kStaged;
+  k.schedule = gpu::sm90::Schedule::kBalanced;
+}>;
+constexpr GemmKnobs kSharedPasses = kBlockScaled<[](GemmKnobs& k) {
+  k.loads = gpu::sm90::Loads::kMulticast, k.dual = gpu::sm90::Dual::kTwoPass;
+}>;
+constexpr GemmKnobs kTallBoxes =
+    kBlockScaled<[](GemmKnobs& k) { k.weight_rows = 256, k.loads = gpu::sm90::Loads::kBoxes; }>;
+constexpr GemmKnobs kBoxesInHalves = kBlockScaled<[](GemmKnobs& k) {
+  k.loads = gpu::sm90::Loads::kBoxes, k.split_k = 2, k.dual = gpu::sm90::Dual::kTwoPass;
+}>;
 constexpr GemmKnobs kPassesShort = kBlockScaled<[](GemmKnobs& k) {
   k.stages = 2;
   k.dual = gpu::sm90::Dual::kTwoPass;
@@ -76,6 +90,11 @@ void add_block_scaled_kernels(KernelSet& kernels) {
   add_both_operations<kBalancedTiles>(kernels);
   add_both_operations<kHalves>(kernels);
   add_both_operations<kTallBalanced>(kernels);
+  add_both_operations<kShared>(kernels);
+  add_both_operations<kSharedBalanced>(kernels);
+  add<kSharedPasses, Op::kDual>(kernels);
+  add_both_operations<kTallBoxes>(kernels);
+  add_both_operations<kBoxesInHalves>(kernels);
 }
 
 }  // namespace thresher::emulated

@@ -15,12 +15,14 @@
 #include "gpu/packed_weights.hpp"
 #include "gpu/runtime/graph.hpp"
 #include "gpu/runtime/memory.hpp"
+#include "gpu/sm100/weight_images.hpp"
 #include "gpu/sm90/calibrate.hpp"
 #include "gpu/sm90/entry_source.hpp"
 #include "gpu/sm90/layer_steps.hpp"
 #include "gpu/sm90/operands.hpp"
 #include "gpu/sm90/plan_extents.hpp"
 #include "gpu/sm90/variant.hpp"
+#include "gpu/tensor_maps.hpp"
 #include "gpu/variants_row.hpp"
 
 namespace thresher::gpu {
@@ -210,13 +212,39 @@ class CallTable {
   DeviceBuffer memory_;
 };
 
-CallTable table_for(const Device& device, const GpuPlan& plan, const Operands& operands) {
-  std::vector<u64> weights;
+std::vector<u64> weight_addresses(const Operands& operands) {
+  std::vector<u64> addresses;
+  for (const GroupOperands& group : operands.groups) {
+    const void* const packed = group.weights == nullptr ? nullptr : group.weights->state().data();
+    addresses.push_back(reinterpret_cast<u64>(packed));
+  }
+  return addresses;
+}
+
+// Tensor maps of the groups' weights, where the plan's kernels copy by them; nothing elsewhere.
+DeviceBuffer weight_maps(const Device& device, const GpuPlan& plan, const Operands& operands) {
+  if (!weights_by_map(plan.gemm)) return {};
+  std::vector<hw::TensorMap> maps;
+  for (const u64 address : weight_addresses(operands)) {
+    const Group& group = plan.problem.groups[maps.size()];
+    hw::TensorMap& map = maps.emplace_back();
+    if (address == 0) continue;
+    map = encode(
+        device.context()->driver(),
+        sm100::map_of({.op = plan.problem.op, .n = group.n, .k_elements = group.k}, address));
+  }
+  DeviceBuffer buffer(device, maps.size() * sizeof(hw::TensorMap));
+  buffer.copy_in(std::as_bytes(std::span(maps)));
+  return buffer;
+}
+
+CallTable table_for(const Device& device, const GpuPlan& plan, const Operands& operands,
+                    const DeviceBuffer& maps) {
+  std::vector<u64> weights = weight_addresses(operands);
   std::vector<u32> counts;
   for (std::size_t g = 0; g < plan.problem.groups.size(); ++g) {
-    const thresher::Weights* packed = operands.groups[g].weights;
-    const void* address = packed == nullptr ? nullptr : packed->state().data();
-    weights.push_back(reinterpret_cast<u64>(address));
+    if (maps.bytes() > 0 && weights[g] != 0)
+      weights[g] = maps.address() + g * sizeof(hw::TensorMap);
     counts.push_back(static_cast<u32>(plan.problem.groups[g].m));
   }
   return {device, group_entries(plan.problem, operands, weights), counts,
@@ -229,7 +257,8 @@ class GpuCall : public backend::Call {
           std::shared_ptr<const GpuPlan> plan, const Operands& operands, std::uint8_t* workspace)
       : context_(device.context()),
         plan_(std::move(plan)),
-        table_(table_for(device, *plan_, operands)),
+        maps_(weight_maps(device, *plan_, operands)),
+        table_(table_for(device, *plan_, operands, maps_)),
         steps_(steps_of(*plan_, group_table(operands), table_.counters(), workspace)) {
     if (plan_->knobs.knobs.launches == Launches::kStreams) {
       pool_ = std::move(pool);
@@ -287,6 +316,7 @@ class GpuCall : public backend::Call {
 
   std::shared_ptr<Context> context_;
   std::shared_ptr<const GpuPlan> plan_;
+  DeviceBuffer maps_;        // of the groups' weights, where kernels copy by them
   CallTable table_;          // what the kernels read of the groups, and their counters
   std::vector<Step> steps_;  // a prologue first
   std::shared_ptr<const StreamPool> pool_;  // null: everything on the caller's stream

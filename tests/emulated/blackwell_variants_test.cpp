@@ -75,18 +75,24 @@ TEST(BlackwellVariants, InOrderTheyGiveTheCpusBits) {
   Scene pairs(blackwell, problem, InputFamily::kNatural);
   pairs.run(blackwell, "gpu_sm100:rows=256");
   EXPECT_EQ(pairs.output_bytes(), same.output_bytes());
+  Scene shared(blackwell, problem, InputFamily::kNatural);
+  shared.run(blackwell, "gpu_sm100:loads=multicast");
+  EXPECT_EQ(shared.output_bytes(), same.output_bytes());
 }
 
-// Pairs of blocks: an odd number of row tiles, so that the last pair's second block has none; k
-// tiles that go round the stages; groups of fewer tokens than a block, or none; sizes that only the
-// device knows. There are two pairs, which share tiles where the schedule is balanced.
+// Pairs of blocks, and two that share weights: an odd number of row tiles, so that the last pair's
+// second block has none; tiles of which one block has all tokens; k tiles that go round the stages;
+// groups of fewer tokens than a block, or none; sizes that only the device knows. There are two
+// pairs, which share tiles where the schedule is balanced.
 TEST(BlackwellVariants, PairsOfBlocks) {
   for (const Op op : {Op::kGemm, Op::kDual}) {
     for (const std::int64_t n : {8, 300}) {
       const Problem problem = make_problem({1, 0, 33, 16}, n, n == 8 ? 80 : 1296, op);
       for (const char* variant :
            {"gpu_sm100:rows=256", "gpu_sm100:tokens=32,rows=256,stages=5,store=vectors",
-            "gpu_sm100:tokens=64,rows=256,store=staged,schedule=balanced"}) {
+            "gpu_sm100:tokens=64,rows=256,store=staged,schedule=balanced",
+            "gpu_sm100:rows=256,loads=boxes", "gpu_sm100:loads=multicast",
+            "gpu_sm100:tokens=64,store=staged,schedule=balanced,loads=multicast"}) {
         const Engine engine({.device = kDevices[0], .emulator_seed = 2});
         Scene scene(engine, problem, InputFamily::kExact, 1, {.together = true});
         scene.run(engine, variant);

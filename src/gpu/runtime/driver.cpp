@@ -40,6 +40,7 @@ void bind_memory(Library& library, Driver& driver) {
   library.required(driver.cuIpcGetMemHandle, "cuIpcGetMemHandle");
   library.required(driver.cuIpcOpenMemHandle, "cuIpcOpenMemHandle_v2");
   library.required(driver.cuIpcCloseMemHandle, "cuIpcCloseMemHandle");
+  library.optional(driver.cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled");
 }
 
 void bind_streams(Library& library, Driver& driver) {

@@ -51,6 +51,14 @@ struct Driver {
                                      unsigned flags) = nullptr;
   cuda::Result (*cuIpcCloseMemHandle)(cuda::DevicePointer) = nullptr;
 
+  // Packs what it is told of a matrix into 128 bytes; a function of the host. Null: an old driver.
+  cuda::Result (*cuTensorMapEncodeTiled)(void* map, unsigned type, unsigned rank, void* address,
+                                         const unsigned long long* extents,
+                                         const unsigned long long* stride_bytes,
+                                         const unsigned* box, const unsigned* steps,
+                                         unsigned interleave, unsigned swizzle, unsigned promotion,
+                                         unsigned fill) = nullptr;
+
   cuda::Result (*cuStreamCreate)(cuda::Stream*, unsigned flags) = nullptr;
   cuda::Result (*cuStreamDestroy)(cuda::Stream) = nullptr;
   cuda::Result (*cuStreamSynchronize)(cuda::Stream) = nullptr;

@@ -68,6 +68,16 @@ std::vector<Variant> named_variants() {
     k.schedule = sm90::Schedule::kBalanced;
   });
   turn([](GemmKnobs& k) { k.weight_rows = 256, k.dual = sm90::Dual::kTwoPass; });
+  turn([](GemmKnobs& k) { k.loads = sm90::Loads::kMulticast; });
+  turn([](GemmKnobs& k) {
+    k.tokens = 64, k.loads = sm90::Loads::kMulticast, k.store = sm90::Store::kStaged;
+    k.schedule = sm90::Schedule::kBalanced;
+  });
+  turn([](GemmKnobs& k) { k.loads = sm90::Loads::kMulticast, k.dual = sm90::Dual::kTwoPass; });
+  turn([](GemmKnobs& k) { k.weight_rows = 256, k.loads = sm90::Loads::kBoxes; });
+  turn([](GemmKnobs& k) {
+    k.loads = sm90::Loads::kBoxes, k.split_k = 2, k.dual = sm90::Dual::kTwoPass;
+  });
   variants.push_back({.knobs = default_knobs(), .graph = true});
   return variants;
 }

@@ -34,7 +34,11 @@ std::string why_not_values(const GemmKnobs& knobs) {
            "128 or 256";
   }
   if (knobs.tokens % 8 != 0) return fmt::format("tokens = {} is not a multiple of 8", knobs.tokens);
-  if (knobs.weight_rows == 2 * rows && knobs.tokens % 16 != 0) {
+  if (knobs.loads == sm90::Loads::kMulticast && knobs.weight_rows != rows) {
+    return "two blocks with the same 128 rows of weights share them: with loads = multicast take "
+           "rows = 128";
+  }
+  if (blocks_per_tile(knobs.mma, knobs.weight_rows, knobs.loads) > 1 && knobs.tokens % 16 != 0) {
     return fmt::format("a pair of blocks shares the tokens: tokens = {} is not a multiple of 16",
                        knobs.tokens);
   }

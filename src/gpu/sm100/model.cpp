@@ -21,11 +21,14 @@ constexpr double kOverheadNs = 15;
 // Of 64 k, as the other kernels' tiles: MMAs and what is fetched go on beside each other.
 double k_tile_ns(const GemmConfig& config, int width, const sm90::Company& company) {
   const double products = products_per_tile(config.product);
-  const double columns = std::max<double>(width, kColumnsLeast);
+  // Blocks that share weights bring half of them each, and have half of the tokens.
+  const int sharers = shares_weights(config) ? blocks_per_tile(config) : 1;
+  const double own_width = static_cast<double>(width) / sharers;
+  const double columns = std::max(own_width, kColumnsLeast);
   const double multiply = products * kTileRows * columns * hw::kBlockScaledK / kMultiplyAddsPerNs;
   // Of a pair's tokens a block has half of the codes, and all scales.
-  const double of_token = 32.0 / blocks_per_tile(config) + 4;
-  const double bytes = products * kTileBytes / kStepsPerTile + width * of_token;
+  const double of_token = 32.0 / blocks_per_mma(config) + 4;
+  const double bytes = products * kTileBytes / kStepsPerTile / sharers + own_width * of_token;
   const double fetched = bytes * static_cast<double>(company.busy_sms) / kL2BytesPerNs;
   return std::max(multiply, fetched) + kOverheadNs;
 }

@@ -83,6 +83,12 @@ void pack_images(const WeightMatrices& matrices, std::span<std::uint8_t> out) {
   if (matrices.op == Op::kDual) pack_matrix(images, 1, matrices.up, out);
 }
 
+// The codes are in the swizzle already.
+hw::TensorMapFields map_of(const WeightImages& images, std::uint64_t address) {
+  return hw::tensor_map_fields(address, static_cast<u64>(images.tile_count()) * kTileBoxRows,
+                               hw::kBoxRowBytes, kTileBoxRows, hw::Swizzle::kNone);
+}
+
 Nvfp4Matrix unpack_images(const WeightImages& images, std::span<const std::uint8_t> packed,
                           int matrix) {
   THRESHER_ASSERT(packed.size() == images.bytes() && matrix < images.matrix_count());

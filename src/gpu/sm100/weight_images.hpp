@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <span>
 
+#include "gpu/hw/sm90/tensor_map.hpp"
 #include "thresher/engine.hpp"
 
 namespace thresher::gpu::sm100 {
@@ -31,6 +32,9 @@ WeightImages images_for(const WeightMatrices& matrices);
 
 // `out` has WeightImages::bytes() bytes and is written completely. The matrices have been checked.
 void pack_images(const WeightMatrices& matrices, std::span<std::uint8_t> out);
+
+// Of what was packed to `address`: a tile of a matrix is a box.
+hw::TensorMapFields map_of(const WeightImages& images, std::uint64_t address);
 
 // Of dual weights matrix 0 is the gate, 1 the up matrix. The global scale is 1.
 Nvfp4Matrix unpack_images(const WeightImages& images, std::span<const std::uint8_t> packed,

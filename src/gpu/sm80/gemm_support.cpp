@@ -77,7 +77,8 @@ std::string why_not_registers(const GemmConfig& config) {
 }  // namespace
 
 std::string why_not(const GemmKnobs& knobs, const PlanRequest& request) {
-  std::string reason = sm90::first_of({why_not_hopper(knobs), why_not_values(knobs)});
+  std::string reason =
+      sm90::first_of({why_not_hopper(knobs), sm90::why_not_loads(knobs), why_not_values(knobs)});
   if (reason.empty()) reason = why_not_parts(knobs, request.problem);
   if (!reason.empty()) return reason;
   for (const sm90::Product product : products_of(knobs, request.problem.op)) {

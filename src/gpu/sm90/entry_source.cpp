@@ -21,13 +21,14 @@ std::string config_text(const GemmConfig& config) {
       ".consumer_warpgroups = {}, .stages = {}, .fragment_steps = {}, "
       ".specialised = {}, "
       ".store = {}, .schedule = {}, .split_k = {}, .blocks_per_sm = {}, "
-      ".arrive = {}, .prologue = {}, .activations = {}, .mma = {}}}",
+      ".arrive = {}, .prologue = {}, .loads = {}, .activations = {}, .mma = {}}}",
       enumerator("Product", config.product), enumerator("OutputType", config.output), config.tokens,
       enumerator("Widths", config.widths), config.weight_rows, config.consumer_warpgroups,
       config.stages, config.fragment_steps, config.specialised, enumerator("Store", config.store),
       enumerator("Schedule", config.schedule), config.split_k, config.blocks_per_sm,
       enumerator("Arrive", config.arrive), enumerator("Prologue", config.prologue),
-      enumerator("ActivationType", config.activations), enumerator("Mma", config.mma));
+      enumerator("Loads", config.loads), enumerator("ActivationType", config.activations),
+      enumerator("Mma", config.mma));
 }
 
 std::string config_text(const ImageConfig& config) {

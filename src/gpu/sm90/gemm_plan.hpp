@@ -43,6 +43,7 @@ struct GemmKnobs {
   int blocks_per_sm = 1;
   Arrive arrive = Arrive::kThread;
   Prologue prologue = Prologue::kKernel;
+  Loads loads = Loads::kCopies;
   Launches launches = Launches::kGrouped;
   Dual dual = Dual::kFused;
 
@@ -132,6 +133,11 @@ GemmPlan make_plan(const GemmKnobs& knobs, const PlanRequest& request);
 // Kernels that one call launches.
 inline std::int64_t launch_count(const GemmPlan& plan) {
   return static_cast<std::int64_t>(plan.launches.size()) + (plan.images ? 1 : 0);
+}
+
+// Whether the groups' entries have tensor maps of packed weights instead of their addresses.
+inline bool weights_by_map(const GemmPlan& plan) {
+  return plan.launches.front().config.loads == Loads::kBoxes;
 }
 
 // A kernel's argument. `workspace` is a device address, as are those in `table`.

@@ -26,6 +26,11 @@ std::string first_of(std::initializer_list<std::string> reasons) {
   return {};
 }
 
+std::string why_not_loads(const GemmKnobs& knobs) {
+  if (knobs.loads == Loads::kCopies) return {};
+  return "weights are multicast, or come as boxes, on Blackwell alone: take loads = copies";
+}
+
 std::string why_not_rows(const GemmConfig& config) {
   if (strips_per_warpgroup(config) > 0) return {};
   return fmt::format(
@@ -146,7 +151,9 @@ std::string why_not_config(GemmKind kind, const GemmConfig& config, const SmLimi
 
 std::string why_not(const GemmKnobs& knobs, const PlanRequest& request) {
   if (std::string reason = why_not_values(knobs); !reason.empty()) return reason;
-  if (std::string reason = why_not_prologue(knobs, request.problem.op); !reason.empty()) {
+  if (std::string reason =
+          first_of({why_not_prologue(knobs, request.problem.op), why_not_loads(knobs)});
+      !reason.empty()) {
     return reason;
   }
   for (const Product product : products_of(knobs, request.problem.op)) {

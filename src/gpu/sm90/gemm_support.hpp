@@ -16,6 +16,8 @@ std::string first_of(std::initializer_list<std::string> reasons);
 std::string why_not_one_of(const char* name, int value, std::initializer_list<int> allowed);
 std::string why_not_between(const char* name, int value, int min, int max);
 
+// Of a kernel that copies weights in one way only.
+std::string why_not_loads(const GemmKnobs& knobs);
 std::string why_not_rows(const GemmConfig& config);
 std::string why_not_schedule(const GemmConfig& config);
 std::string why_not_shared(GemmKind kind, const GemmConfig& config, const SmLimits& limits);

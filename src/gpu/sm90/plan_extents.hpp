@@ -35,6 +35,7 @@ constexpr GemmConfig config_of(const GemmKnobs& knobs, Product product, Activati
                           .blocks_per_sm = knobs.blocks_per_sm,
                           .arrive = knobs.arrive,
                           .prologue = knobs.prologue,
+                          .loads = knobs.loads,
                           .activations = activations,
                           .mma = knobs.mma};
   return knobs.kind == GemmKind::kPlain ? plain_config(config) : config;
@@ -42,7 +43,7 @@ constexpr GemmConfig config_of(const GemmKnobs& knobs, Product product, Activati
 // How the knobs cut tokens, which images and all launches share.
 constexpr TokenCut token_cut(const GemmKnobs& knobs) {
   return {knobs.tokens, knobs.kind == GemmKind::kPlain ? Widths::kFixed : knobs.widths,
-          8 * blocks_per_tile(knobs.mma, knobs.weight_rows)};
+          8 * blocks_per_tile(knobs.mma, knobs.weight_rows, knobs.loads)};
 }
 std::uint32_t shared_bytes_of(GemmKind kind, const GemmConfig& config);
 

@@ -15,6 +15,7 @@ constexpr std::string_view kLaunchesWords[] = {"grouped", "per_group", "streams"
 constexpr std::string_view kDualWords[] = {"fused", "two_pass"};
 constexpr std::string_view kArriveWords[] = {"warp", "thread"};
 constexpr std::string_view kPrologueWords[] = {"kernel", "inside", "none"};
+constexpr std::string_view kLoadsWords[] = {"copies", "multicast", "boxes"};
 constexpr std::string_view kRolesWords[] = {"same", "split"};
 constexpr std::string_view kSwitchWords[] = {"off", "on"};
 
@@ -99,6 +100,11 @@ const Knob<Variant> kKnobs[] = {
         "who brings the activations into the kernel's layout: a kernel of its own, or "
         "the GEMM's blocks before they multiply; none: they are read as they are",
         "kernel inside"),
+    word_knob<&GemmKnobs::loads, kLoadsWords>(
+        "loads", "copies, multicast or boxes",
+        "how weights come to shared memory on Blackwell: every block copies its own, two "
+        "blocks copy half to both and have half of the tile's tokens each, or boxes of a "
+        "tensor map"),
     word_knob<&GemmKnobs::launches, kLaunchesWords>(
         "launches", "grouped, per_group or streams",
         "one launch for all groups, one per group, or one per group on streams of its "

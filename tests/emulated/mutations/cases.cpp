@@ -79,7 +79,7 @@ std::vector<std::uint8_t> run_gemm(const gpu::sm90::Variant& variant, const Prob
   const std::vector<std::span<std::uint8_t>> inputs = inputs_of(problem, operands);
   for (std::uint64_t call = 0; call < 2; ++call) {
     if (call == 0) write_before(inputs, history);
-    DeviceCall(problem, operands, tokens)
+    DeviceCall(problem, operands, tokens, weights_by_map(plan))
         .run(plan, named_kernels(), memory,
              {.seed = 100 * seed + call, .launches = variant.knobs.launches, .history = &history});
   }
@@ -248,7 +248,8 @@ std::vector<Case> few_cases() {
       .others = variants_of({"gpu_sm80:tokens=96,rows=256,warpgroups=2,stages=3,prologue=kernel",
                              "gpu_sm80:split_k=2", "gpu_sm80:tokens=16,stages=6"}),
       .blackwell = variants_of({"gpu_sm100:stages=2", "gpu_sm100:split_k=2", "gpu_sm100:rows=256",
-                                "gpu_sm100:tokens=64,rows=256,store=staged,schedule=balanced"})};
+                                "gpu_sm100:tokens=64,rows=256,store=staged,schedule=balanced",
+                                "gpu_sm100:loads=multicast", "gpu_sm100:rows=256,loads=boxes"})};
   variants.hopper.push_back(gpu::sm90::plain_variant());
   return cases_of(variants);
 }

@@ -88,8 +88,10 @@ std::string find_disassembler() {
   for (std::string folder; std::getline(folders, folder, ':');) {
     places.push_back(folder + "/nvdisasm");
   }
-  for (const std::string& folder : pip_library_folders(THRESHER_VENV_DIR)) {
-    places.push_back(folder + "/../bin/nvdisasm");
+  std::error_code ignored;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(THRESHER_VENV_DIR "/lib", ignored)) {
+    if (entry.path().filename() == "nvdisasm") places.push_back(entry.path().string());
   }
   for (const std::string& place : places) {
     if (std::filesystem::exists(place)) return place;
@@ -143,6 +145,26 @@ TEST(BlackwellMachineCode, HasTheMmaOfPairs) {
     EXPECT_EQ(text.find("UTCOMMA.4X"), std::string::npos) << "an MMA of one block";
     EXPECT_NE(text.find("UCGABAR"), std::string::npos) << "no barrier of the cluster";
   }
+}
+
+// Weights that two blocks share, and boxes whose bytes a pair counts at one barrier.
+TEST(BlackwellMachineCode, HasCopiesForSeveralBlocks) {
+  std::string why_not;
+  const std::optional<Compiler> compiler = compiler_for_blackwell(why_not);
+  if (!compiler) GTEST_SKIP() << why_not;
+  const std::string program = find_disassembler();
+  if (program.empty()) GTEST_SKIP() << "no nvdisasm";
+  const auto has = [&](const char* variant, const char* instruction) {
+    for (const std::string& source : sources_of(sm90::variant_from_name(variant), Output::kFp16)) {
+      const std::string text = disassembled(program, compile(*compiler, source).cubin);
+      EXPECT_NE(text.find(instruction), std::string::npos) << variant << ": no " << instruction;
+    }
+  };
+  has("gpu_sm100:loads=multicast", "UBLKCP.S.G.MULTICAST");
+  has("gpu_sm100:loads=multicast", "UTCBAR.MULTICAST");
+  has("gpu_sm100:loads=boxes", "UTMALDG.2D");
+  has("gpu_sm100:rows=256,loads=boxes", "UTMALDG.2D.2CTA");
+  has("gpu_sm100:rows=256,loads=boxes", "UTMACCTL.IV");  // the map's fence
 }
 
 }  // namespace

@@ -63,6 +63,9 @@ TEST(BlackwellModel, FollowsTheWork) {
   // Pairs of blocks multiply as fast as blocks by themselves, and fetch less.
   EXPECT_LT(us(groups_of(1024), "gpu_sm100:rows=256"), 1.2 * us(groups_of(1024), "gpu_sm100"));
   EXPECT_GT(us(groups_of(1024), "gpu_sm100:rows=256"), 0.5 * us(groups_of(1024), "gpu_sm100"));
+  // Blocks that share weights read fewer bytes, and have half of the tokens each.
+  EXPECT_LT(us(groups_of(256), "gpu_sm100:tokens=256,stages=4,loads=multicast"),
+            us(groups_of(256), "gpu_sm100"));
   // With few tokens what is left is reading the weights.
   const double weights_us = 8.0 * 4096 * 7168 * 0.5625 / 5900 / 1e3;
   EXPECT_GT(us(groups_of(1), "gpu_sm100:tokens=16"), weights_us);

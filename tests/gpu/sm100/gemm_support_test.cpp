@@ -60,6 +60,15 @@ TEST(BlackwellSupport, SaysWhatItCannotDo) {
       {"gpu_sm100:arrive=warp", "commits free the stages here: take arrive = thread"},
       {"gpu_sm100:prologue=kernel",
        "the kernel reads activations as they are: take prologue = none"},
+      {"gpu_sm100:loads=multicast", ""},
+      {"gpu_sm100:tokens=256,stages=4,loads=multicast", ""},
+      {"gpu_sm100:loads=boxes", ""},
+      {"gpu_sm100:rows=256,loads=boxes", ""},
+      {"gpu_sm100:rows=256,loads=multicast",
+       "two blocks with the same 128 rows of weights share them: with loads = multicast take rows "
+       "= 128"},
+      {"gpu_sm100:tokens=24,loads=multicast",
+       "a pair of blocks shares the tokens: tokens = 24 is not a multiple of 16"},
       {"gpu_sm100:stages=17", "stages = 17 is not between 2 and 16"},
       {"gpu_sm100:tokens=16,stages=12",
        "a block would need 271616 bytes of shared memory and may have 232448"},
@@ -82,6 +91,11 @@ TEST(BlackwellSupport, PairsAreClusters) {
   EXPECT_EQ(pairs.launches[0].block_count, 2 * 8 * 3);  // row tiles, token tiles
   EXPECT_EQ(plan("gpu_sm100:rows=256", 5).launches[0].block_count, 4);
   EXPECT_EQ(plan("gpu_sm100:rows=256", 1).launches[0].block_count, 2);
+  const sm90::GemmPlan shared = plan("gpu_sm100:loads=multicast", 148);
+  EXPECT_EQ(shared.launches[0].cluster_blocks, 2);
+  EXPECT_EQ(shared.launches[0].block_count, 2 * 16 * 3);
+  EXPECT_FALSE(weights_by_map(shared));
+  EXPECT_TRUE(weights_by_map(plan("gpu_sm100:loads=boxes", 148)));
   const sm90::GemmPlan alone = plan("gpu_sm100", 5);
   EXPECT_EQ(alone.launches[0].cluster_blocks, 1);
   EXPECT_EQ(alone.launches[0].block_count, 5);
@@ -96,6 +110,10 @@ TEST(BlackwellSupport, OtherActivationsAndOtherGpus) {
   EXPECT_EQ(reason("gpu_sm100", Op::kGemm, Activations::kBf16),
             "it multiplies NVFP4 by NVFP4 alone: take gpu_sm80 for bf16 activations");
   EXPECT_EQ(reason("gpu_sm80", Op::kGemm, Activations::kBf16), "");
+  EXPECT_EQ(reason("gpu_sm80:loads=boxes", Op::kGemm, Activations::kBf16),
+            "weights are multicast, or come as boxes, on Blackwell alone: take loads = copies");
+  EXPECT_EQ(reason("gpu_sm90:loads=multicast", Op::kGemm, Activations::kNvfp4, {}),
+            "weights are multicast, or come as boxes, on Blackwell alone: take loads = copies");
   EXPECT_EQ(reason("gpu_sm100", Op::kGemm, Activations::kNvfp4, {}),
             "gpu_sm100 is for Blackwell GPUs (sm_100), and this one is sm_90: take gpu_sm90");
   // sm_100a code does not run on other Blackwells.

@@ -73,6 +73,17 @@ TEST(WeightImages, CodesAreInThe128ByteSwizzle) {
   }
 }
 
+// Boxes of the map are the tiles, one after the other.
+TEST(WeightImages, AMapSeesTheirTiles) {
+  const WeightImages images{.op = Op::kDual, .n = 129, .k_elements = 272};
+  const hw::TensorMapFields map = map_of(images, 4096);
+  EXPECT_EQ(map.address, 4096u);
+  EXPECT_EQ(map.box[0] * map.box[1], 18432u);
+  EXPECT_EQ(map.extents[0] * map.extents[1], 8u * 18432);
+  EXPECT_EQ(map.stride_bytes, map.box[0]);
+  EXPECT_EQ(map.swizzle, 0u);
+}
+
 TEST(WeightImages, TakeSoManyBytes) {
   EXPECT_EQ((WeightImages{.n = 128, .k_elements = 256}.bytes()), 18432u + 256);
   EXPECT_EQ((WeightImages{.op = Op::kDual, .n = 129, .k_elements = 272}.bytes()),

@@ -10,8 +10,10 @@
 // Roles: tensor_ring.cuh names the warps; token_loader.cuh and weight_loader.cuh fill the stages,
 // tensor_multiply.cuh multiplies, store_columns.cuh finishes tiles while the next is multiplied.
 // Tiles of 256 rows are a pair of blocks' (cta_group::2): stage_relay.cuh tells its leader what is
-// there. Blocks stay and walk the tiles of all groups (gpu/sm90/kernels/tile_walk.cuh). Limits:
-// NVFP4 activations; k a multiple of 16; any n; any number of tokens per group.
+// there, unless all who load do (loads = boxes). With loads = multicast two blocks have the same
+// 128 rows of weights and half of a tile's tokens each. Blocks stay and walk the tiles of all
+// groups (gpu/sm90/kernels/tile_walk.cuh). Limits: NVFP4 activations; k a multiple of 16; any n;
+// any number of tokens per group.
 #pragma once
 
 #include "gpu/hw/hw.cuh"
@@ -34,7 +36,7 @@ THRESHER_DEVICE void set_up(const GemmArgs& args, const TensorRing<kConfig>& rin
   }
   if (warp == kWeightWarp && hw::elect_one()) ring.init();
   if (warp == kMultiplyWarp) {
-    constexpr int kBlocks = TensorRing<kConfig>::kBlocks;
+    constexpr int kBlocks = TensorRing<kConfig>::kMmaBlocks;
     hw::tensor_allocate<kBlocks>(ring.slot(), TensorRing<kConfig>::kColumns.allocated);
     hw::tensor_allocate_no_more<kBlocks>();
   }
@@ -44,8 +46,11 @@ THRESHER_DEVICE void set_up(const GemmArgs& args, const TensorRing<kConfig>& rin
 template <GemmConfig kConfig>
 THRESHER_DEVICE void multiply(const GemmArgs& args, const TensorRing<kConfig>& ring,
                               hw::TensorAddress tensor) {
-  if constexpr (TensorRing<kConfig>::kBlocks > 1) {
-    if (ring.rank() != 0) return StageRelay<kConfig>(args, ring).run();
+  if constexpr (TensorRing<kConfig>::kMmaBlocks > 1) {
+    if (ring.rank() != 0) {
+      if constexpr (!TensorRing<kConfig>::kToLeader) StageRelay<kConfig>(args, ring).run();
+      return;
+    }
   }
   TensorMultiply<kConfig>(args, ring, tensor).run();
 }
@@ -82,7 +87,7 @@ THRESHER_DEVICE void gemm_kernel(const GemmArgs& args) {
   hw::sync_block<kBlocks>();  // and before that neither may end
   if (hw::warp_index() != kMultiplyWarp) return;
   hw::tensor_fence_after();
-  hw::tensor_free<kBlocks>(tensor, TensorRing<kConfig>::kColumns.allocated);
+  hw::tensor_free<TensorRing<kConfig>::kMmaBlocks>(tensor, TensorRing<kConfig>::kColumns.allocated);
 }
 
 }  // namespace thresher::gpu::sm100

@@ -59,8 +59,9 @@ class StoreColumns {
 
   THRESHER_DEVICE void store_tile() {
     Output output(args_, walk_.tile(), walk_.group());
-    if constexpr (kBlocks > 1) output.skip_columns(Ring::rank() * kTileRows);
-    const u32 width = hw::broadcast(walk_.tile().width);
+    if constexpr (Ring::kMmaBlocks > 1) output.skip_columns(Ring::rank() * kTileRows);
+    if constexpr (Ring::kShared) output.skip_tokens(Ring::first_token(walk_.tile()));
+    const u32 width = hw::broadcast(Ring::width(walk_.tile()));
     // Of few k tiles a part may have none, and nothing was multiplied.
     const bool multiplied = !kParts || walk_.tile().k_tile_count > 0;
     if (multiplied) {
@@ -129,7 +130,7 @@ class StoreColumns {
 
   // To the thread that multiplies, which may be in the other block of the pair.
   static THRESHER_DEVICE void hand_back(hw::SharedAddress sums_empty) {
-    if constexpr (kBlocks > 1) {
+    if constexpr (Ring::kMmaBlocks > 1) {
       hw::barrier_arrive_cluster(hw::cluster_address(sums_empty, 0));
     } else {
       hw::barrier_arrive(sums_empty);

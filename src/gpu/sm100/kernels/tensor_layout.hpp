@@ -15,6 +15,7 @@
 #pragma once
 
 #include "gpu/hw/sm100/descriptors.hpp"
+#include "gpu/hw/sm90/tensor_map.hpp"
 #include "gpu/sm90/kernels/gemm_args.hpp"
 #include "gpu/sm90/kernels/gemm_config.hpp"
 #include "rounding.hpp"
@@ -36,6 +37,9 @@ inline constexpr u32 kTileScaleBytes = kStepsPerTile * hw::kScaleBytes;
 inline constexpr u32 kTileBytes = kTileCodeBytes + kTileScaleBytes;
 inline constexpr u32 kTileSignBytes = kTileRows * kBlocksPerTile / 8;
 static_assert(kTileBytes == 16384 + 2048);
+// A tensor map sees packed weights as rows of so many bytes, and a tile as a box of them.
+inline constexpr u32 kTileBoxRows = kTileBytes / hw::kBoxRowBytes;
+static_assert(kTileBoxRows == 144);
 
 // Where the 8 bytes of codes of row and block lie in a tile of codes.
 THRESHER_DEVICE constexpr u32 code_place(u32 row, u32 block) {
@@ -60,15 +64,29 @@ THRESHER_DEVICE constexpr u32 first_matrix(Product product) {
   return product == Product::kUpPass ? 1 : 0;
 }
 
+// Blocks that an MMA multiplies in: a pair, or one.
+THRESHER_DEVICE constexpr int blocks_per_mma(const GemmConfig& config) {
+  return config.weight_rows / static_cast<int>(kTileRows);
+}
+// Whether two blocks have the same weights, and half of a tile's tokens each.
+THRESHER_DEVICE constexpr bool shares_weights(const GemmConfig& config) {
+  return config.loads == sm90::Loads::kMulticast;
+}
+
 // Of a pair of blocks, which compute 256 rows together, each has 128 rows of weights with their
-// sums and scales, half of the tokens' codes, and all of the tokens' scales.
+// sums and scales, half of the tokens' codes, and all of the tokens' scales. Of two that share
+// weights each has all of its own tokens.
 THRESHER_DEVICE constexpr u32 block_tokens(const GemmConfig& config) {
   return static_cast<u32>(config.tokens / blocks_per_tile(config));
 }
+// Tokens that a block has sums and scales of.
+THRESHER_DEVICE constexpr u32 mma_tokens(const GemmConfig& config) {
+  return block_tokens(config) * static_cast<u32>(blocks_per_mma(config));
+}
 
-// Blocks of 128 rows that the scales of a tile's tokens take.
+// Blocks of 128 rows that the scales of a block's tokens take.
 THRESHER_DEVICE constexpr u32 token_row_blocks(const GemmConfig& config) {
-  return divide_up(static_cast<u32>(config.tokens), 128u);
+  return divide_up(mma_tokens(config), 128u);
 }
 
 // Columns of tensor memory: sums by buffer and product, then scales by stage. Every stage has
@@ -87,7 +105,7 @@ THRESHER_DEVICE constexpr TensorColumns tensor_columns(const GemmConfig& config,
   const u32 products = products_per_tile(config.product);
   TensorColumns columns;
   columns.buffers = buffers;
-  columns.sums = buffers * products * static_cast<u32>(config.tokens);
+  columns.sums = buffers * products * mma_tokens(config);
   columns.a_scales = kStepsPerTile * hw::kScaleColumns;
   columns.b_scales = columns.a_scales * token_row_blocks(config);
   columns.used = columns.sums +

@@ -26,12 +26,13 @@ class TensorMultiply {
  private:
   using Ring = TensorRing<kConfig>;
   static constexpr int kBlocks = Ring::kBlocks;
+  static constexpr int kMmaBlocks = Ring::kMmaBlocks;
 
   THRESHER_DEVICE void multiply_tile() {
     const u32 buffer = sums_.stage;
     // The fence behind the first stage's barrier counts for these sums too.
     hw::barrier_wait<kBlocks>(ring_.sums_empty(buffer), sums_.parity ^ 1);
-    width_ = walk_.tile().width;
+    width_ = Ring::width(walk_.tile());
     u32 steps_left = steps_of(walk_.tile());
     bool add = false;
     THRESHER_NO_UNROLL
@@ -41,7 +42,7 @@ class TensorMultiply {
       steps_left -= steps;
       add = true;
     }
-    hw::tensor_commit<kBlocks>(ring_.sums_full(buffer));
+    hw::tensor_commit<kMmaBlocks>(ring_.sums_full(buffer));
     sums_.advance();
   }
 
@@ -65,15 +66,24 @@ class TensorMultiply {
         multiply_step(stage, step, product, buffer, add || step > 0);
       }
     }
-    hw::tensor_commit<kBlocks>(ring_.empty(stage));
+    free_stage(stage);
     position_.advance();
+  }
+
+  // Both blocks are told where one writes into the other's stage.
+  THRESHER_DEVICE void free_stage(u32 stage) const {
+    if constexpr (Ring::kShared) {
+      hw::tensor_commit_to_blocks(ring_.empty(stage), Ring::kAllBlocks);
+    } else {
+      hw::tensor_commit<kMmaBlocks>(ring_.empty(stage));
+    }
   }
 
   THRESHER_DEVICE void copy_scales(u32 stage, u32 step) const {
     constexpr u32 kRowBlocks = token_row_blocks(kConfig);
     const auto copy = [this](u32 column, hw::SharedAddress from) {
-      hw::tensor_copy_scales<kBlocks>(tensor_ + column,
-                                      hw::tensor_descriptor(from, 128, hw::Swizzle::kNone));
+      hw::tensor_copy_scales<kMmaBlocks>(tensor_ + column,
+                                         hw::tensor_descriptor(from, 128, hw::Swizzle::kNone));
     };
     THRESHER_UNROLL
     for (u32 product = 0; product < Ring::kProducts; ++product) {
@@ -95,11 +105,11 @@ class TensorMultiply {
     const auto codes = [step](hw::SharedAddress tile) {
       return hw::tensor_descriptor(tile + step * kStepBytes, 8 * kCodeRowBytes, hw::Swizzle::k128);
     };
-    hw::tensor_multiply<kBlocks>(
+    hw::tensor_multiply<kMmaBlocks>(
         {.sums = tensor_ + Ring::sums(buffer, product),
          .a = codes(ring_.weights(stage) + product * kTileBytes),
          .b = codes(ring_.tokens(stage)),
-         .instruction = hw::block_scaled_instruction(width_, kBlocks * kTileRows),
+         .instruction = hw::block_scaled_instruction(width_, kMmaBlocks * kTileRows),
          .a_scales = tensor_ + Ring::a_scales(stage, product) + step * hw::kScaleColumns,
          .b_scales = tensor_ + Ring::b_scales(stage) + step * kRowBlocks * hw::kScaleColumns,
          .add = add});

@@ -3,7 +3,8 @@
 // has them: a thread takes blocks of 16 codes with their scale, a slab of rows at a time, and asks
 // for the next before it stores these. A negative scale flips its codes, as in packed weights. Rows
 // beyond the group's tokens and k beyond the matrix become zeros. A block of a pair takes the codes
-// of its half of the rows, and the scales of all.
+// of its half of the rows, and the scales of all; of two blocks that share weights, each takes its
+// own rows.
 #pragma once
 
 #include "gpu/hw/hw.cuh"
@@ -47,8 +48,8 @@ class TokenLoader {
   }
 
  private:
+  using Ring = TensorRing<kConfig>;
   // Fewer at a time where blocks share the registers of an SM.
-  static constexpr int kBlocksOfTile = TensorRing<kConfig>::kBlocks;
   static constexpr u32 kSlabRows = kConfig.blocks_per_sm > 1 ? 32 : 64;
   static constexpr u32 kRowsAtATime = kTokenThreads / kBlocksPerTile;
   static constexpr u32 kBlocks = kSlabRows / kRowsAtATime;
@@ -88,9 +89,10 @@ class TokenLoader {
                                                         : hw::load_global(&entry.activations));
     scales_from_ = reinterpret_cast<const u8*>(follow ? rows.activation_scales
                                                       : hw::load_global(&entry.activation_scales));
-    first_row_ = group.row_offset() + walk_.tile().first_token;
-    const u32 left = group.token_count - walk_.tile().first_token;
-    width_ = walk_.tile().width;
+    const u32 first = walk_.tile().first_token + Ring::first_token(walk_.tile());
+    first_row_ = group.row_offset() + first;
+    const u32 left = group.token_count > first ? group.token_count - first : 0;
+    width_ = Ring::width(walk_.tile());
     token_count_ = left < width_ ? left : width_;
     blocks_per_row_ = group.k / kBlockK;
     k_tiles_left_ = walk_.tile().k_tile_count;
@@ -116,7 +118,7 @@ class TokenLoader {
 
   THRESHER_DEVICE void store(const Slab& slab, u32 first_row, u32 width) {
     const u32 stage = position_.stage;
-    if (first_row == 0) hw::barrier_wait<kBlocksOfTile>(ring_.empty(stage), position_.parity ^ 1);
+    if (first_row == 0) hw::barrier_wait<Ring::kBlocks>(ring_.empty(stage), position_.parity ^ 1);
     THRESHER_UNROLL
     for (u32 i = 0; i < kBlocks; ++i) {
       const u32 row = first_row + row_ + i * kRowsAtATime;
@@ -128,13 +130,14 @@ class TokenLoader {
     }
   }
 
-  // Where the block's share of a tile's rows begins.
+  // Where the block's share of the rows of a pair's MMA begins.
   static THRESHER_DEVICE u32 first_own(u32 width) {
-    return width / kBlocksOfTile * TensorRing<kConfig>::rank();
+    if constexpr (Ring::kMmaBlocks == 1) return 0;
+    return width / Ring::kMmaBlocks * Ring::rank();
   }
   static THRESHER_DEVICE bool is_own(u32 row, u32 width) {
-    if constexpr (kBlocksOfTile == 1) return true;
-    return row - first_own(width) < width / kBlocksOfTile;
+    if constexpr (Ring::kMmaBlocks == 1) return true;
+    return row - first_own(width) < width / Ring::kMmaBlocks;
   }
 
   // `row` counts from the block's first.
@@ -146,7 +149,11 @@ class TokenLoader {
 
   THRESHER_DEVICE void finish_stage() {
     hw::fence_async();
-    hw::barrier_arrive(ring_.full(position_.stage));
+    if constexpr (Ring::kToLeader) {
+      hw::barrier_arrive_cluster(hw::cluster_address(ring_.full(position_.stage), 0));
+    } else {
+      hw::barrier_arrive(ring_.full(position_.stage));
+    }
     position_.advance();
   }
 

@@ -15,7 +15,7 @@ namespace thresher::gpu::sm90 {
 // without tokens only n and k are looked at.
 struct GroupEntry {
   // What every block asks for before it can fetch anything stands in one sector (32 bytes).
-  u64 weights = 0;  // packed; 16-byte aligned
+  u64 weights = 0;  // packed, 16-byte aligned; or, of kernels that copy boxes, their tensor map
   // NVFP4: codes, aligned to 8 bytes. fp16, bf16: values, aligned to 16. Rows are k apart.
   u64 activations = 0;
   u64 activation_scales = 0;  // NVFP4 only

@@ -44,6 +44,11 @@ enum class Arrive : u8 { kWarp, kThread };
 // multiply (image_shares.cuh); or nobody, because the GEMM reads the activations as they are.
 enum class Prologue : u8 { kKernel, kInside, kNone };
 
+// How block-scaled weights come to shared memory: every block copies its own; or two blocks that
+// have half of a tile's tokens each copy half of the weights to both (kMulticast); or as boxes, by
+// a tensor map, whose bytes a pair of blocks counts at one barrier.
+enum class Loads : u8 { kCopies, kMulticast, kBoxes };
+
 struct GemmConfig {
   Product product = Product::kGemm;
   OutputType output = OutputType::kFp16;
@@ -61,6 +66,7 @@ struct GemmConfig {
   int blocks_per_sm = 1;  // that registers and shared memory shall suffice for
   Arrive arrive = Arrive::kThread;
   Prologue prologue = Prologue::kKernel;
+  Loads loads = Loads::kCopies;
   ActivationType activations = ActivationType::kNvfp4;
   Mma mma = Mma::kWarpgroup;
 
@@ -177,12 +183,14 @@ THRESHER_DEVICE constexpr float sum_unit(const GemmConfig& config) {
   return kWeightUnit * activation_unit(config.activations);
 }
 
-// Blocks that compute a tile together: each has 128 rows of a block-scaled MMA.
-THRESHER_DEVICE constexpr int blocks_per_tile(Mma mma, int weight_rows) {
-  return mma == Mma::kBlockScaled ? weight_rows / static_cast<int>(kTileRows) : 1;
+// Blocks that compute a tile together: each has 128 rows of a block-scaled MMA, or, of multicast
+// weights, half of the tokens.
+THRESHER_DEVICE constexpr int blocks_per_tile(Mma mma, int weight_rows, Loads loads) {
+  if (mma != Mma::kBlockScaled) return 1;
+  return loads == Loads::kMulticast ? 2 : weight_rows / static_cast<int>(kTileRows);
 }
 THRESHER_DEVICE constexpr int blocks_per_tile(const GemmConfig& config) {
-  return blocks_per_tile(config.mma, config.weight_rows);
+  return blocks_per_tile(config.mma, config.weight_rows, config.loads);
 }
 
 // A stage of block-scaled codes is 256 deep, four tiles of k.

@@ -97,6 +97,13 @@ struct TileOutput {
     column_count = column_count > columns ? column_count - columns : 0;
   }
 
+  // Likewise tokens.
+  THRESHER_DEVICE void skip_tokens(u32 tokens) {
+    c += tokens * row_bytes;
+    gates += tokens * gate_stride_elements;
+    token_count = token_count > tokens ? token_count - tokens : 0;
+  }
+
   // Of a token and column of the tile; zero where C ends, so that nothing beyond is read.
   THRESHER_DEVICE float gate(u32 token, u32 column) const {
     if (token >= token_count || column >= column_count) return 0.0f;
