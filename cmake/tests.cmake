@@ -79,7 +79,7 @@ target_compile_definitions(gpu_tests PRIVATE THRESHER_VENV_DIR="${PROJECT_SOURCE
 # On a machine with a GPU: the run-time layer and the engine for real. They need nothing but
 # themselves; `thresher verify --backend gpu` is the test of the kernels.
 if(NOT THRESHER_SANITIZE)
-  foreach(name smoke engine moe)
+  foreach(name smoke copies engine moe)
     add_executable(gpu_${name} ${PROJECT_SOURCE_DIR}/tests/gpu/${name}_main.cpp)
     target_link_libraries(gpu_${name} PRIVATE test_support)
     target_link_options(gpu_${name} PRIVATE -static-libstdc++ -static-libgcc)

@@ -11,14 +11,14 @@ namespace {
 
 using gpu::hw::TensorMapFields;
 
-constexpr u32 kChunkBytes = 16;
+constexpr u32 kSwizzleChunkBytes = 16;
 constexpr u32 kLineBytes = 128;  // that the swizzle counts
 constexpr u32 kBoxMax = 256;
 constexpr u64 kExtentMax = u64{1} << 32;
 constexpr u64 kStrideMax = u64{1} << 40;
 
 // Bytes of a row that is swizzled; 0: none is.
-u32 swizzled_bytes(u32 swizzle) { return swizzle == 0 ? 0 : kChunkBytes << swizzle; }
+u32 swizzled_bytes(u32 swizzle) { return swizzle == 0 ? 0 : kSwizzleChunkBytes << swizzle; }
 
 std::string kind_fault(const TensorMapFields& map) {
   if (map.type != 0)
@@ -34,7 +34,7 @@ std::string kind_fault(const TensorMapFields& map) {
 }
 
 std::string matrix_fault(const TensorMapFields& map) {
-  if (map.address == 0 || map.address % kChunkBytes != 0) {
+  if (map.address == 0 || map.address % kSwizzleChunkBytes != 0) {
     return fmt::format("has its matrix at {:#x}, not aligned to 16", map.address);
   }
   for (const u64 extent : map.extents) {
@@ -42,7 +42,7 @@ std::string matrix_fault(const TensorMapFields& map) {
       return fmt::format("has an extent of {}, not between 1 and 2^32", extent);
     }
   }
-  if (map.stride_bytes % kChunkBytes != 0 || map.stride_bytes >= kStrideMax) {
+  if (map.stride_bytes % kSwizzleChunkBytes != 0 || map.stride_bytes >= kStrideMax) {
     return fmt::format("has rows {} bytes apart, no multiple of 16 below 2^40", map.stride_bytes);
   }
   if (map.stride_bytes < map.extents[0]) {
@@ -57,7 +57,7 @@ std::string box_fault(const TensorMapFields& map) {
       return fmt::format("has a box with an extent of {}, not between 1 and 256", extent);
     }
   }
-  if (map.box[0] % kChunkBytes != 0) {
+  if (map.box[0] % kSwizzleChunkBytes != 0) {
     return fmt::format("has a box with rows of {} bytes, no multiple of 16", map.box[0]);
   }
   const u32 most = swizzled_bytes(map.swizzle);
@@ -95,11 +95,11 @@ const u8* Box::row_at(u32 index) const {
 // The swizzle xors the number of a chunk in its row with that of the 128 bytes that it lies in.
 void Box::bring(u8* destination) const {
   std::memset(destination, 0, bytes());
-  const u32 mask = map.swizzle == 0 ? 0 : swizzled_bytes(map.swizzle) / kChunkBytes - 1;
+  const u32 mask = map.swizzle == 0 ? 0 : swizzled_bytes(map.swizzle) / kSwizzleChunkBytes - 1;
   for (u32 r = 0; r < rows_there(); ++r) {
     for (u32 b = 0; b < bytes_there(); ++b) {
       const u32 place = r * map.box[0] + b;
-      destination[place ^ (place / kLineBytes & mask) * kChunkBytes] = row_at(r)[b];
+      destination[place ^ (place / kLineBytes & mask) * kSwizzleChunkBytes] = row_at(r)[b];
     }
   }
 }

@@ -38,7 +38,7 @@ std::string why_not_values(const GemmKnobs& knobs) {
     return "two blocks with the same 128 rows of weights share them: with loads = multicast take "
            "rows = 128";
   }
-  if (blocks_per_tile(knobs.mma, knobs.weight_rows, knobs.loads) > 1 && knobs.tokens % 16 != 0) {
+  if (token_sharers(knobs.mma, knobs.weight_rows, knobs.loads) > 1 && knobs.tokens % 16 != 0) {
     return fmt::format("a pair of blocks shares the tokens: tokens = {} is not a multiple of 16",
                        knobs.tokens);
   }

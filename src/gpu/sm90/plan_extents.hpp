@@ -43,7 +43,7 @@ constexpr GemmConfig config_of(const GemmKnobs& knobs, Product product, Activati
 // How the knobs cut tokens, which images and all launches share.
 constexpr TokenCut token_cut(const GemmKnobs& knobs) {
   return {knobs.tokens, knobs.kind == GemmKind::kPlain ? Widths::kFixed : knobs.widths,
-          8 * blocks_per_tile(knobs.mma, knobs.weight_rows, knobs.loads)};
+          8 * token_sharers(knobs.mma, knobs.weight_rows, knobs.loads)};
 }
 std::uint32_t shared_bytes_of(GemmKind kind, const GemmConfig& config);
 

@@ -31,6 +31,7 @@ TEST(EntrySource, NamesEveryKnob) {
             ".fragment_steps = 2, .specialised = true, .store = static_cast<Store>(1), "
             ".schedule = static_cast<Schedule>(1), .split_k = 1, .blocks_per_sm = 1, "
             ".arrive = static_cast<Arrive>(1), .prologue = static_cast<Prologue>(0), "
+            ".loads = static_cast<Loads>(0), "
             ".activations = static_cast<ActivationType>(2), .mma = static_cast<Mma>(0)}>(args);\n"
             "}\n");
   EXPECT_EQ(entry_source(*plan.images),

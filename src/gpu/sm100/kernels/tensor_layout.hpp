@@ -66,7 +66,7 @@ THRESHER_DEVICE constexpr u32 first_matrix(Product product) {
 
 // Blocks that an MMA multiplies in: a pair, or one.
 THRESHER_DEVICE constexpr int blocks_per_mma(const GemmConfig& config) {
-  return config.weight_rows / static_cast<int>(kTileRows);
+  return sm90::blocks_per_mma(config.mma, config.weight_rows);
 }
 // Whether two blocks have the same weights, and half of a tile's tokens each.
 THRESHER_DEVICE constexpr bool shares_weights(const GemmConfig& config) {
@@ -77,7 +77,7 @@ THRESHER_DEVICE constexpr bool shares_weights(const GemmConfig& config) {
 // sums and scales, half of the tokens' codes, and all of the tokens' scales. Of two that share
 // weights each has all of its own tokens.
 THRESHER_DEVICE constexpr u32 block_tokens(const GemmConfig& config) {
-  return static_cast<u32>(config.tokens / blocks_per_tile(config));
+  return static_cast<u32>(config.tokens / token_sharers(config));
 }
 // Tokens that a block has sums and scales of.
 THRESHER_DEVICE constexpr u32 mma_tokens(const GemmConfig& config) {

@@ -54,7 +54,7 @@ class WeightLoader {
   THRESHER_DEVICE void load_tile() {
     const u64 weights = hw::load_global(&walk_.group().entry().weights);
     u64 matrix_tile = first_matrix_tile();
-    if constexpr (kBoxes) hw::tensor_map_fence(map_at(weights));
+    if constexpr (kBoxes) fence_map(weights);
     THRESHER_NO_UNROLL
     for (u32 i = walk_.tile().k_tile_count; i > 0; --i) {
       hw::barrier_wait<kBlocks>(ring_.empty(position_.stage), position_.parity ^ 1);
@@ -63,6 +63,13 @@ class WeightLoader {
       matrix_tile += kMatrices;
       position_.advance();
     }
+  }
+
+  // Once for a group's tiles.
+  THRESHER_DEVICE void fence_map(u64 map) {
+    if (map == fenced_) return;
+    hw::tensor_map_fence(map_at(map));
+    fenced_ = map;
   }
 
   // Of a pair that counts at one barrier, the leader expects what both bring.
@@ -106,6 +113,7 @@ class WeightLoader {
   const Ring& ring_;
   sm90::WalkOf<kConfig, sm90::Walker::kThread> walk_;
   StagePosition<kConfig> position_;
+  u64 fenced_ = 0;  // the last map
 };
 
 }  // namespace thresher::gpu::sm100

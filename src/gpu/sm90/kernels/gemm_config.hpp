@@ -183,14 +183,20 @@ THRESHER_DEVICE constexpr float sum_unit(const GemmConfig& config) {
   return kWeightUnit * activation_unit(config.activations);
 }
 
-// Blocks that compute a tile together: each has 128 rows of a block-scaled MMA, or, of multicast
-// weights, half of the tokens.
-THRESHER_DEVICE constexpr int blocks_per_tile(Mma mma, int weight_rows, Loads loads) {
-  if (mma != Mma::kBlockScaled) return 1;
-  return loads == Loads::kMulticast ? 2 : weight_rows / static_cast<int>(kTileRows);
+// Blocks that multiply together: each has 128 rows of a block-scaled MMA.
+THRESHER_DEVICE constexpr int blocks_per_mma(Mma mma, int weight_rows) {
+  return mma == Mma::kBlockScaled ? weight_rows / static_cast<int>(kTileRows) : 1;
 }
+// Blocks that share a tile's tokens: those, or two that share its weights.
+THRESHER_DEVICE constexpr int token_sharers(Mma mma, int weight_rows, Loads loads) {
+  return loads == Loads::kMulticast ? 2 : blocks_per_mma(mma, weight_rows);
+}
+THRESHER_DEVICE constexpr int token_sharers(const GemmConfig& config) {
+  return token_sharers(config.mma, config.weight_rows, config.loads);
+}
+// Blocks that compute a tile together.
 THRESHER_DEVICE constexpr int blocks_per_tile(const GemmConfig& config) {
-  return blocks_per_tile(config.mma, config.weight_rows, config.loads);
+  return token_sharers(config);
 }
 
 // A stage of block-scaled codes is 256 deep, four tiles of k.
@@ -200,7 +206,7 @@ THRESHER_DEVICE constexpr u32 k_tiles_per_stage(const GemmConfig& config) {
 
 // They share the tokens equally.
 THRESHER_DEVICE constexpr TokenCut token_cut(const GemmConfig& config) {
-  return {config.tokens, config.widths, 8 * blocks_per_tile(config)};
+  return {config.tokens, config.widths, 8 * token_sharers(config)};
 }
 
 inline constexpr u32 kImageRowBytes = kTileK * 2;  // a token's 64 k in 16 bits
