@@ -6,9 +6,9 @@
 #include <fmt/ranges.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -21,6 +21,7 @@
 #include <thread>
 
 #include "referee/sandbox/leftovers.hpp"
+#include "thresher/error.hpp"
 
 namespace thresher::referee {
 namespace {
@@ -166,9 +167,13 @@ void reclaim_once(const CageRoots& roots) {
   static_cast<void>(done);
 }
 
-std::string next_name() {
-  static std::atomic<int> count = 0;
-  return fmt::format("{}{}-{}", kCagePrefix, getpid(), count++);
+// Contestants can read it, and numbers in a row would tell them which arm of a match they are.
+std::string drawn_name() {
+  std::uint64_t drawn = 0;
+  if (getrandom(&drawn, sizeof drawn, 0) != sizeof drawn) {
+    throw Error("the kernel gives no random bytes");
+  }
+  return fmt::format("{}{}-{:016x}", kCagePrefix, getpid(), drawn);
 }
 
 }  // namespace
@@ -183,7 +188,7 @@ CageRoots find_cage_roots() {
           .cpu_time = find_root(mounts, groups, "cpuacct")};
 }
 
-Cage::Cage(const CageLimits& limits, const CageRoots& roots) : name_(next_name()) {
+Cage::Cage(const CageLimits& limits, const CageRoots& roots) : name_(drawn_name()) {
   reclaim_once(roots);
   enter_unified(roots);
   if (!can_freeze()) enter_freezer(roots);

@@ -113,12 +113,13 @@ Exchange ContestantProcess::ask(const Request& request, double slowed_share) {
   const Clock::time_point begin = Clock::now();
   child_.send(line);
   const Answer answer = child_.await_line(begin + timeout);
+  // Before any delay: whoever ran on meanwhile would know that it is the one delayed.
+  child_.stop();
   Exchange exchange{.ns = ns_between(begin, answer.when)};
   if (slowed_share > 0) {
     idle_until(answer.when + std::chrono::nanoseconds(std::llround(exchange.ns * slowed_share)));
     exchange.ns = ns_between(begin, Clock::now());
   }
-  child_.stop();
 
   exchange.fault = fault_of(answer, request, exchange.report);
   if (child_.went_over_memory()) {

@@ -103,9 +103,9 @@ class HeatPlay {
     for (std::size_t i = 0; i < kArmCount; ++i) hold(kRoles[i], std::move(faults[i]));
   }
 
-  // One after the other, because packing is timed.
+  // One after the other, because packing is timed; whoever packs first may find the better memory.
   void prepare() {
-    for (const Role role : plan_packing(random_)) {
+    for (const Role role : in_random_order(random_)) {
       if (!heat_.fault) hold(role, sampler_->prepare(role));
     }
     heat_.champion_prepare_seconds = arm(Role::kChampion).prepare_seconds();
@@ -122,7 +122,7 @@ class HeatPlay {
       sampler_->begin_row();
       for (int problem = 0; problem < problem_count_; ++problem) {
         sampler_->draw(problem);
-        for (const Role role : {Role::kChallenger, Role::kChampion, Role::kCopy}) {
+        for (const Role role : in_random_order(random_)) {
           const double ns = sample(role, problem, 0);
           if (heat_.fault) return;
           if (row == 0 || role == Role::kChallenger) continue;
@@ -296,12 +296,6 @@ std::vector<Sweep> plan_sweeps(int problem_count, int sweep_count, Random& rando
     shuffle(sweep.blocks, random);
   }
   return sweeps;
-}
-
-std::array<Role, std::size(kRoles)> plan_packing(Random& random) {
-  std::array roles = std::to_array(kRoles);
-  shuffle(roles, random);
-  return roles;
 }
 
 Heats::Heats(const Contest& contest, std::uint64_t seed)

@@ -86,10 +86,6 @@ struct Sweep {
 // problem's calls, where nobody has just been before or after something else.
 std::vector<Sweep> plan_sweeps(int problem_count, int sweep_count, Random& random);
 
-// In which order the arms pack, every one as likely: whoever packs first may find the better
-// memory.
-std::array<Role, std::size(kRoles)> plan_packing(Random& random);
-
 class Heats {
  public:
   // The contest must outlive them.

@@ -8,6 +8,7 @@
 // caches, which may take longer than all calls of a row together, is done once for all of them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -39,6 +40,14 @@ struct Contest {
 // Who an arm is. The copy is the champion once more, in a process of its own.
 enum class Role : std::uint8_t { kChampion, kCopy, kChallenger };
 inline constexpr Role kRoles[] = {Role::kChampion, Role::kCopy, Role::kChallenger};
+
+// For whatever is done with one arm after the other. Nobody shall know which arm it is by what came
+// before it and after it: a champion that knew its copy could make it slow, and void every match.
+inline std::array<Role, std::size(kRoles)> in_random_order(Random& random) {
+  std::array roles = std::to_array(kRoles);
+  shuffle(roles, random);
+  return roles;
+}
 
 inline const Side& side_of(const Contest& contest, Role role) {
   return role == Role::kChallenger ? contest.challenger : contest.champion;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Samples on the CPU: single calls, with cold or warm caches.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -59,9 +60,10 @@ class CpuSampler final : public Sampler {
       staged_.push_back(stage_.put(problem, std::move(drawn.inputs[i])));
     }
     draws_.resize(staged_.size());
-    for (const Role role : kRoles) {
-      arms_.push_back(make_cpu_arm(side_of(contest, role).job, stage_, contest.suite.problems,
-                                   contest.arm, random_.next()));
+    for (const Role role : in_random_order(random_)) {
+      arms_[static_cast<std::size_t>(role)] =
+          make_cpu_arm(side_of(contest, role).job, stage_, contest.suite.problems, contest.arm,
+                       random_.next());
     }
   }
 
@@ -179,9 +181,9 @@ class CpuSampler final : public Sampler {
   CpuStage stage_;
   const bool weights_shared_;
   std::vector<StagedProblem> staged_;
-  std::vector<RowSigns> signs_;             // of the weights in this heat
-  std::vector<Draw> draws_;                 // by problem
-  std::vector<std::unique_ptr<Arm>> arms_;  // by role
+  std::vector<RowSigns> signs_;                                 // of the weights in this heat
+  std::vector<Draw> draws_;                                     // by problem
+  std::array<std::unique_ptr<Arm>, std::size(kRoles)> arms_;  // by role
 };
 
 }  // namespace

@@ -2,7 +2,8 @@
 // Samples on a GPU: batches of calls that go round several copies of the weights (rotation.hpp).
 #include <fmt/format.h>
 
-#include <deque>
+#include <array>
+#include <memory>
 #include <vector>
 
 #include "referee/stage/gpu_copies.hpp"
@@ -41,9 +42,10 @@ class GpuSampler final : public Sampler {
   GpuSampler(const Contest& contest, GpuCopies& copies, Random& random)
       : contest_(contest), copies_(copies), random_(random) {
     copies_.turn(random_);
-    for (const Role role : kRoles) {
-      arms_.emplace_back(side_of(contest, role).job, copies_.stage(), copies_.entries(),
-                         contest.arm, random_.next());
+    for (const Role role : in_random_order(random_)) {
+      arms_[static_cast<std::size_t>(role)] =
+          std::make_unique<GpuArm>(side_of(contest, role).job, copies_.stage(), copies_.entries(),
+                                   contest.arm, random_.next());
     }
   }
 
@@ -81,7 +83,7 @@ class GpuSampler final : public Sampler {
   bool weights_intact() const override { return copies_.intact(); }
 
  private:
-  GpuArm& gpu_arm(Role role) { return arms_[static_cast<std::size_t>(role)]; }
+  GpuArm& gpu_arm(Role role) { return *arms_[static_cast<std::size_t>(role)]; }
 
   // What the witness says of the calls that were looked at. It has the device, or all cores, to
   // itself; a copy's inputs hold the activations of one call at a time.
@@ -104,7 +106,7 @@ class GpuSampler final : public Sampler {
   const Contest& contest_;
   GpuCopies& copies_;
   Random& random_;
-  std::deque<GpuArm> arms_;  // by role
+  std::array<std::unique_ptr<GpuArm>, std::size(kRoles)> arms_;  // by role
 };
 
 }  // namespace

@@ -105,11 +105,11 @@ TEST(RepeatsFor, StaysWithinTheTimeAndItsLimit) {
   EXPECT_EQ(repeats_for(asked), 1);
 }
 
-TEST(PlanPacking, FollowsNoOrder) {
+TEST(Arms, FollowNoOrder) {
   std::map<std::array<Role, 3>, int> orders;
   for (int i = 0; i < kPlanCount; ++i) {
     Random random(7, static_cast<std::uint64_t>(i));
-    ++orders[plan_packing(random)];
+    ++orders[in_random_order(random)];
   }
   EXPECT_EQ(orders.size(), 6u);
   for (const auto& [order, count] : orders) expect_one_in(6, count);
