@@ -202,6 +202,7 @@ Child::Child(ChildOptions options)
   refusals_ = refusals.texts();
   order.referee_pid = getpid();
   order.doors = cage_->doors();
+  order.memory_is_counted = memory_bytes_max_ > 0 && !cage_->limits_memory();
   spawn(options);
 }
 

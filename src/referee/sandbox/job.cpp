@@ -45,6 +45,7 @@ std::string to_text(const WorkOrder& order) {
                   {"scratch", order.scratch.string()},
                   {"referee_pid", order.referee_pid},
                   {"doors", order.doors},
+                  {"memory_is_counted", order.memory_is_counted},
                   {"leaves_files", order.leaves_files},
                   {"readable", texts_of(order.readable)},
                   {"hidden", texts_of(order.confinement.hidden)},
@@ -82,6 +83,7 @@ WorkOrder work_order_from_text(std::string_view text) {
             .readable = paths_of(json.at("readable")),
             .referee_pid = json.at("referee_pid").get<std::int64_t>(),
             .doors = json.at("doors").get<std::vector<std::string>>(),
+            .memory_is_counted = json.at("memory_is_counted").get<bool>(),
             .confinement = {.hidden = paths_of(json.at("hidden")),
                             .without = json.at("without").get<std::vector<std::string>>()}};
   } catch (const Json::exception& error) {

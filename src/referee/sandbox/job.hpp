@@ -51,6 +51,7 @@ struct WorkOrder {
   std::vector<std::filesystem::path> readable;
   std::int64_t referee_pid = 0;    // who must be alive for this to make sense
   std::vector<std::string> doors;  // of the cage (cage.hpp)
+  bool memory_is_counted = false;  // from outside, because no cage limits it
   Confinement confinement;
 };
 

@@ -44,14 +44,17 @@ void close_conversation() {
   for (int fd = 0; fd <= kOutputFd; ++fd) close(fd);
 }
 
-// Everything that is started from here on is inside as well.
-void enter_cage(const WorkOrder& order) {
+// Everything that is started from here on is inside as well. False: not everywhere.
+bool enter_cage(const WorkOrder& order) {
+  bool entered_all = true;
   for (const std::string& door : order.doors) {
     const int fd = open(door.c_str(), O_WRONLY | O_CLOEXEC);
     const bool entered = fd >= 0 && write(fd, "0", 1) == 1;
     if (!entered) report(fmt::format("uncaged {}: {}", door, std::strerror(errno)));
     if (fd >= 0) close(fd);
+    entered_all = entered_all && entered;
   }
+  return entered_all;
 }
 
 // A folder that holds what is to run cannot be hidden from it.
@@ -125,7 +128,7 @@ void volunteer_for_memory_killer() {
   fail(fmt::format("user {} cannot run {}: {}", geteuid(), job.command[0], std::strerror(errno)));
 }
 
-[[noreturn]] void be_contestant(const WorkOrder& order, bool own_process_namespace,
+[[noreturn]] void be_contestant(const WorkOrder& order, const FilterOptions& filter,
                                 Refusals refusals) {
   volunteer_for_memory_killer();
   clean_environment(order.scratch);
@@ -133,11 +136,7 @@ void volunteer_for_memory_killer() {
   forbid_new_privileges(refusals);
   const SandboxNeeds& needs = venue_of(order.job.backend).sandbox;
   forbid_writes_outside(order.scratch, order.readable, needs, refusals);
-  // A compiler makes what it has linked executable, and runs no code of the contestant's.
-  filter_system_calls(
-      {.own_processes_only = !own_process_namespace,
-       .keeps_attributes = refusals.contains(layer::kPrivateFiles) && !order.leaves_files},
-      needs, refusals);
+  filter_system_calls(filter, needs, refusals);
   for (std::size_t i = known_count; i < refusals.texts().size(); ++i) {
     report("refused " + refusals.texts()[i]);
   }
@@ -158,7 +157,7 @@ void volunteer_for_memory_killer() {
 void launch(const WorkOrder& order) {
   const auto referee = static_cast<pid_t>(order.referee_pid);
   die_with_parent(referee);
-  enter_cage(order);
+  const bool caged = enter_cage(order);
   Refusals refusals(order.confinement.without);
   const SandboxNeeds& needs = venue_of(order.job.backend).sandbox;
   enter_namespaces({.hidden = hidden_of(order, refusals),
@@ -194,7 +193,15 @@ void launch(const WorkOrder& order) {
   const pid_t contestant = fork_or_fail();
   if (contestant != 0) keep(contestant);
   die_with_parent(keeper);
-  be_contestant(order, own_process_namespace, std::move(refusals));
+  const bool memory_is_counted = order.memory_is_counted || !caged;
+  be_contestant(
+      order,
+      {.own_processes_only = !own_process_namespace,
+       // A compiler makes what it has linked executable, and runs no code of the contestant's.
+       .keeps_attributes = refusals.contains(layer::kPrivateFiles) && !order.leaves_files,
+       // A driver that reserves addresses without end may share memory as well.
+       .owns_memory = memory_is_counted && needs.no_memory_limit == nullptr},
+      std::move(refusals));
 }
 
 }  // namespace thresher::referee

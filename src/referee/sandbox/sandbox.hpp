@@ -127,10 +127,12 @@ void forbid_writes_outside(const std::filesystem::path& scratch,
 // The system calls that reach other processes, the network, namespaces and mounts fail with EPERM
 // from now on (seccomp). `own_processes_only` also keeps signals inside this process, for when no
 // process namespace does; `keeps_attributes` refuses to change modes, owners, times and attributes
-// of any file, for when no mount namespace does that for all but the scratch folder.
+// of any file, for when no mount namespace does that for all but the scratch folder; `owns_memory`
+// refuses memory that belongs to no process, for when no cgroup counts it.
 struct FilterOptions {
   bool own_processes_only = false;
   bool keeps_attributes = false;
+  bool owns_memory = false;
 };
 void filter_system_calls(const FilterOptions& options, const SandboxNeeds& needs,
                          Refusals& refusals);

@@ -8,6 +8,7 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -67,10 +68,14 @@ constexpr int kChangingAttributes[] = {
     // Newer than many a header: fchmodat2, setxattrat, removexattrat.
     452, 463, 466};
 
+// Files in memory, secret ones (newer than many a header), and System V's segments.
+constexpr int kMakingSharedMemory[] = {SYS_memfd_create, 447, SYS_shmget};
+
 constexpr std::uint32_t kNamespaceFlags = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |
                                           CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |
                                           CLONE_NEWNET;
-constexpr std::uint32_t kSetSignal = 10;  // fcntl's F_SETSIG
+constexpr std::uint32_t kSetSignal = 10;    // fcntl's F_SETSIG
+constexpr std::uint32_t kMergeMemory = 67;  // prctl's PR_SET_MEMORY_MERGE
 
 constexpr std::uint32_t denial(int error) {
   return SECCOMP_RET_ERRNO | (static_cast<std::uint32_t>(error) & SECCOMP_RET_DATA);
@@ -106,6 +111,15 @@ class Filter {
   }
   void deny_without_value(int call, int argument, std::uint32_t value) {
     deny_if(call, argument, BPF_JMP | BPF_JEQ | BPF_K, value, false);
+  }
+
+  void deny_with_all_bits(int call, int argument, std::uint32_t bits) {
+    add(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(call), 0, 5);
+    load(argument_offset(argument));
+    add(BPF_ALU | BPF_AND | BPF_K, bits);
+    add(BPF_JMP | BPF_JEQ | BPF_K, bits, 0, 1);
+    answer(denial(EPERM));
+    load(offsetof(seccomp_data, nr));
   }
 
   // The bits of `mask` must be one of `values`.
@@ -175,9 +189,16 @@ void filter_system_calls(const FilterOptions& options, const SandboxNeeds& needs
   // Keeps what it does in sight, and its orphans with their keeper.
   filter.deny_with_value(SYS_prctl, 0, PR_SET_DUMPABLE);
   filter.deny_with_value(SYS_prctl, 0, PR_SET_CHILD_SUBREAPER);
+  // The kernel would look for equal pages while it is stopped.
+  filter.deny_with_value(SYS_madvise, 2, MADV_MERGEABLE);
+  filter.deny_with_value(SYS_prctl, 0, kMergeMemory);
   filter.deny_without_value(SYS_prlimit64, 0, 0);
   if (options.keeps_attributes) {
     for (const int call : kChangingAttributes) filter.deny(call);
+  }
+  if (options.owns_memory) {
+    for (const int call : kMakingSharedMemory) filter.deny(call);
+    filter.deny_with_all_bits(SYS_mmap, 3, MAP_SHARED | MAP_ANONYMOUS);
   }
   if (options.own_processes_only) {
     const auto own = static_cast<std::uint32_t>(getpid());
