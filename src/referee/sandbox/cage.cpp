@@ -20,7 +20,9 @@
 #include <string_view>
 #include <thread>
 
+#include "referee/sandbox/group_files.hpp"
 #include "referee/sandbox/leftovers.hpp"
+#include "referee/sandbox/seat.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::referee {
@@ -104,20 +106,10 @@ fs::path find_root(const std::vector<CgroupMount>& mounts,
   return {};
 }
 
-bool put(const fs::path& file, std::string_view text) {
-  const UniqueFd fd(open(file.c_str(), O_WRONLY | O_CLOEXEC));
-  return fd && write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
-}
-
 std::string read_now(int fd) {
   char buffer[4096];
   const ssize_t count = pread(fd, buffer, sizeof buffer, 0);
   return {buffer, static_cast<std::size_t>(std::max<ssize_t>(count, 0))};
-}
-
-std::string text_of(const fs::path& file) {
-  std::ifstream stream(file);
-  return {std::istreambuf_iterator<char>(stream), {}};
 }
 
 UniqueFd open_file(const fs::path& file, int flags) {
@@ -136,13 +128,6 @@ std::optional<std::int64_t> number_after(const std::string& text, std::string_vi
 }
 
 std::string system_text() { return std::strerror(errno); }
-
-// A controller of version 2 for the groups below `parent`. The kernel refuses where processes live
-// in the parent itself, as they do in most sessions.
-bool enable(const fs::path& parent, const char* controller) {
-  if (text_of(parent / "cgroup.subtree_control").find(controller) != std::string::npos) return true;
-  return put(parent / "cgroup.subtree_control", fmt::format("+{}", controller));
-}
 
 // Cages whose referee is gone: the lock that it held is free.
 void reclaim_cages(const fs::path& parent) {
@@ -181,7 +166,7 @@ std::string drawn_name() {
 CageRoots find_cage_roots() {
   const std::vector<CgroupMount> mounts = cgroup_mounts();
   const std::map<std::string, std::string> groups = own_groups();
-  return {.unified = find_root(mounts, groups, ""),
+  return {.unified = group_around_seat(find_root(mounts, groups, "")),
           .freezer = find_root(mounts, groups, "freezer"),
           .memory = find_root(mounts, groups, "memory"),
           .cpuset = find_root(mounts, groups, "cpuset"),
@@ -194,6 +179,7 @@ Cage::Cage(const CageLimits& limits, const CageRoots& roots) : name_(drawn_name(
   if (!can_freeze()) enter_freezer(roots);
   if (limits.memory_bytes > 0) limit_memory(roots, limits.memory_bytes);
   if (!limits.cores.empty()) bind_cores(roots, limits.cores);
+  if (limits.processes > 0) limit_processes(roots, limits.processes);
   if (!cpu_time_) count_cpu_time(roots);
 }
 
@@ -229,7 +215,13 @@ bool Cage::make_in(const fs::path& parent, std::string& why_not) {
 }
 
 void Cage::enter_unified(const CageRoots& roots) {
-  if (!make_in(roots.unified, why_no_freezer_)) return;
+  if (!make_in(roots.unified, why_no_freezer_)) {
+    if (roots.unified.empty()) return;
+    why_no_freezer_ += "; " + group_advice();
+    if (roots.memory.empty()) why_no_memory_limit_ = why_no_freezer_;
+    if (roots.cpuset.empty()) why_no_cores_ = why_no_freezer_;
+    return;
+  }
   unified_ = roots.unified / name_;
   cpu_time_ = open_file(unified_ / "cpu.stat", O_RDONLY);
   cpu_time_is_stat_ = static_cast<bool>(cpu_time_);
@@ -250,18 +242,13 @@ void Cage::enter_freezer(const CageRoots& roots) {
 
 void Cage::limit_memory(const CageRoots& roots, std::int64_t bytes) {
   const std::string text = fmt::format("{}", bytes);
-  if (!unified_.empty() && enable(roots.unified, "memory") && put(unified_ / "memory.max", text)) {
+  if (has_controller(roots, "memory", why_no_memory_limit_) && put(unified_ / "memory.max", text)) {
     put(unified_ / "memory.swap.max", "0");
     memory_kills_ = open_file(unified_ / "memory.events", O_RDONLY);
     return;
   }
-  const bool apart = !roots.memory.empty();
-  if (!apart && !unified_.empty()) {
-    why_no_memory_limit_ =
-        fmt::format("processes live in {} itself, so it has no groups with a limit below it",
-                    roots.unified.string());
-    return;
-  }
+  if (roots.memory.empty() && !why_no_memory_limit_.empty()) return;
+  why_no_memory_limit_.clear();
   if (!make_in(roots.memory, why_no_memory_limit_)) return;
   const fs::path folder = roots.memory / name_;
   if (!put(folder / "memory.limit_in_bytes", text)) {
@@ -274,15 +261,32 @@ void Cage::limit_memory(const CageRoots& roots, std::int64_t bytes) {
 
 void Cage::bind_cores(const CageRoots& roots, const std::vector<int>& cores) {
   const std::string text = fmt::format("{}", fmt::join(cores, ","));
-  if (!unified_.empty() && enable(roots.unified, "cpuset") && put(unified_ / "cpuset.cpus", text)) {
+  if (has_controller(roots, "cpuset", why_no_cores_) && put(unified_ / "cpuset.cpus", text)) {
     binds_cores_ = true;
     return;
   }
+  if (roots.cpuset.empty() && !why_no_cores_.empty()) return;
+  why_no_cores_.clear();
   if (!make_in(roots.cpuset, why_no_cores_)) return;
   const fs::path folder = roots.cpuset / name_;
   binds_cores_ = put(folder / "cpuset.mems", text_of(roots.cpuset / "cpuset.mems")) &&
                  put(folder / "cpuset.cpus", text);
   if (!binds_cores_) why_no_cores_ = fmt::format("{}: {}", folder.string(), system_text());
+}
+
+// No reason is kept: each contestant has a limit of its own (sandbox.hpp), if it has a user
+// namespace.
+void Cage::limit_processes(const CageRoots& roots, std::int64_t count) {
+  std::string why_not;
+  limits_processes_ = has_controller(roots, "pids", why_not) &&
+                      put(unified_ / "pids.max", fmt::format("{}", count));
+}
+
+// Of version 2, for this cage.
+bool Cage::has_controller(const CageRoots& roots, const char* name, std::string& why_not) const {
+  if (unified_.empty()) return false;
+  why_not = enable_controller(roots.unified, name);
+  return why_not.empty();
 }
 
 void Cage::count_cpu_time(const CageRoots& roots) {

@@ -4,8 +4,9 @@
 //
 // A cage is made below the referee's own groups, so that whatever limits the operator has set hold
 // for contestants too. Version 2 of the kernel's interface freezes, kills and counts CPU time
-// without any controller; what it lacks is taken from version 1 where that is mounted. What cannot
-// be had is named, and the caller has weaker means (child.hpp).
+// without any controller, and holds memory, cores and the number of processes with one (seat.hpp);
+// what it lacks is taken from version 1 where that is mounted. What cannot be had is named, and the
+// caller has weaker means (child.hpp).
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,7 @@ namespace thresher::referee {
 struct CageLimits {
   std::int64_t memory_bytes = 0;  // of all processes together; 0: none
   std::vector<int> cores;         // empty: as the referee's own
+  std::int64_t processes = 0;     // and threads, where version 2 counts them; 0: none
 };
 
 // Where to look, for tests; empty: where the kernel says.
@@ -56,6 +58,7 @@ class Cage {
   // How many processes the kernel has ended for going over the limit.
   std::int64_t memory_kill_count() const;
   bool binds_cores() const { return binds_cores_; }
+  bool limits_processes() const { return limits_processes_; }
   // Of all that has ever run inside; nothing where the kernel does not count.
   std::optional<std::int64_t> cpu_ns() const;
 
@@ -68,9 +71,11 @@ class Cage {
 
  private:
   bool make_in(const std::filesystem::path& parent, std::string& why_not);
+  bool has_controller(const CageRoots& roots, const char* name, std::string& why_not) const;
   void enter_unified(const CageRoots& roots);
   void enter_freezer(const CageRoots& roots);
   void limit_memory(const CageRoots& roots, std::int64_t bytes);
+  void limit_processes(const CageRoots& roots, std::int64_t count);
   void bind_cores(const CageRoots& roots, const std::vector<int>& cores);
   void count_cpu_time(const CageRoots& roots);
 
@@ -84,6 +89,7 @@ class Cage {
   std::filesystem::path unified_;  // empty: none
   bool version_1_freezer_ = false;
   bool binds_cores_ = false;
+  bool limits_processes_ = false;
   UniqueFd freeze_;
   UniqueFd frozen_;
   UniqueFd cpu_time_;

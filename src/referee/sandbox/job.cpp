@@ -46,6 +46,7 @@ std::string to_text(const WorkOrder& order) {
                   {"referee_pid", order.referee_pid},
                   {"doors", order.doors},
                   {"memory_is_counted", order.memory_is_counted},
+                  {"processes_are_caged", order.processes_are_caged},
                   {"leaves_files", order.leaves_files},
                   {"readable", texts_of(order.readable)},
                   {"hidden", texts_of(order.confinement.hidden)},
@@ -84,6 +85,7 @@ WorkOrder work_order_from_text(std::string_view text) {
             .referee_pid = json.at("referee_pid").get<std::int64_t>(),
             .doors = json.at("doors").get<std::vector<std::string>>(),
             .memory_is_counted = json.at("memory_is_counted").get<bool>(),
+            .processes_are_caged = json.at("processes_are_caged").get<bool>(),
             .confinement = {.hidden = paths_of(json.at("hidden")),
                             .without = json.at("without").get<std::vector<std::string>>()}};
   } catch (const Json::exception& error) {

@@ -49,9 +49,10 @@ struct WorkOrder {
   bool leaves_files = false;      // what it writes there is for the referee
   // Beside the system's own files it may read these alone; empty: whatever its user may.
   std::vector<std::filesystem::path> readable;
-  std::int64_t referee_pid = 0;    // who must be alive for this to make sense
-  std::vector<std::string> doors;  // of the cage (cage.hpp)
-  bool memory_is_counted = false;  // from outside, because no cage limits it
+  std::int64_t referee_pid = 0;      // who must be alive for this to make sense
+  std::vector<std::string> doors;    // of the cage (cage.hpp)
+  bool memory_is_counted = false;    // from outside, because no cage limits it
+  bool processes_are_caged = false;  // their number is limited by it
   Confinement confinement;
 };
 

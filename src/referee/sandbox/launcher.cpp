@@ -187,7 +187,7 @@ void launch(const WorkOrder& order) {
     // Orphans come to us and stay in sight.
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   }
-  set_limits(order.limits, needs, refusals);
+  set_limits(order.limits, needs, order.processes_are_caged && caged, refusals);
   for (const std::string& refusal : refusals.texts()) report("refused " + refusal);
   const pid_t keeper = getpid();
   const pid_t contestant = fork_or_fail();

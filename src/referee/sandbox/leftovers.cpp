@@ -24,6 +24,7 @@
 #include "referee/sandbox/cage.hpp"
 #include "referee/sandbox/remove_tree.hpp"
 #include "referee/sandbox/scratch.hpp"
+#include "referee/sandbox/seat.hpp"
 
 namespace thresher::referee {
 namespace {
@@ -89,6 +90,7 @@ void clear_away(const List& list) {
   });
   wait_until_dead(list);
   list.for_each(Leftover::kCage, [](const std::string& cage) { remove_cage(cage); });
+  list.for_each(Leftover::kSeat, [](const std::string& seat) { leave_seat(seat); });
   list.for_each(Leftover::kFolder, [](const std::string& folder) { remove_tree(folder); });
 }
 

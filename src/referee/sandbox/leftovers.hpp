@@ -17,6 +17,7 @@ namespace thresher::referee {
 
 enum class Leftover : std::uint8_t {
   kCage,    // the folder of a cgroup
+  kSeat,    // that of the referee's own
   kGroup,   // a process group, by its number
   kFolder,  // with everything in it
 };

@@ -86,7 +86,8 @@ bool Refusals::contains(const char* layer_name) const {
   return false;
 }
 
-void set_limits(const SandboxLimits& limits, const SandboxNeeds& needs, Refusals& refusals) {
+void set_limits(const SandboxLimits& limits, const SandboxNeeds& needs, bool processes_are_caged,
+                Refusals& refusals) {
   const bool ok = limit(RLIMIT_CPU, limits.cpu_seconds) && limit(RLIMIT_CORE, 0) &&
                   limit(RLIMIT_FSIZE, limits.file_bytes) && limit(RLIMIT_NOFILE, limits.open_files);
   if (!ok) refusals.add_errno(layer::kOtherLimits, "setrlimit");
@@ -104,7 +105,7 @@ void set_limits(const SandboxLimits& limits, const SandboxNeeds& needs, Refusals
   const bool counted_apart =
       !refusals.contains(layer::kUserNamespace) || geteuid() == kUnprivilegedId;
   if (!counted_apart) {
-    refusals.add(layer::kProcessLimit, "needs a user namespace");
+    if (!processes_are_caged) refusals.add(layer::kProcessLimit, "needs a user namespace");
   } else if (!limit(RLIMIT_NPROC, limits.processes)) {
     refusals.add_errno(layer::kProcessLimit, "setrlimit");
   }

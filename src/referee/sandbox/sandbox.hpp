@@ -115,7 +115,9 @@ bool show_own_processes_only();
 
 // Needs to come after give_up_rights: in a user namespace of its own a contestant's processes are
 // counted apart from everybody else's, outside it the limit would count those of the whole user.
-void set_limits(const SandboxLimits& limits, const SandboxNeeds& needs, Refusals& refusals);
+// That is no loss to whom a cage counts (`processes_are_caged`).
+void set_limits(const SandboxLimits& limits, const SandboxNeeds& needs, bool processes_are_caged,
+                Refusals& refusals);
 
 // Only files under `scratch` can be written, created, moved or removed from now on, by this process
 // and all it starts (Landlock). Without `scratch` none can. Reading stays free, unless `readable`

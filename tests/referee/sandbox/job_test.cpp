@@ -18,7 +18,9 @@ TEST(WorkOrder, ReadsBack) {
                                    .open_files = 4,
                                    .processes = 5},
                         .scratch = "/tmp/x",
-                        .referee_pid = 1234};
+                        .referee_pid = 1234,
+                        .memory_is_counted = true,
+                        .processes_are_caged = true};
   const WorkOrder read = work_order_from_text(to_text(order));
   EXPECT_EQ(read.job.kind, JobKind::kCommand);
   EXPECT_EQ(read.job.command, order.job.command);
@@ -27,6 +29,8 @@ TEST(WorkOrder, ReadsBack) {
   EXPECT_EQ(read.limits.processes, 5);
   EXPECT_EQ(read.scratch, order.scratch);
   EXPECT_EQ(read.referee_pid, 1234);
+  EXPECT_TRUE(read.memory_is_counted);
+  EXPECT_TRUE(read.processes_are_caged);
 }
 
 TEST(WorkOrder, KeepsWhatCudaNeeds) {

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "referee/sandbox/seat.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <grp.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+#include <iterator>
+#include <sstream>
+
+#include "referee/sandbox/cage.hpp"
+#include "referee/sandbox/group_files.hpp"
+#include "referee/sandbox/sandbox.hpp"
+
+namespace thresher::referee {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A group of version 2 with a controller in it, as a session or a container gives it to somebody.
+// What the kernel refuses and grants is the same for every controller, so any will do.
+class GivenGroup {
+ public:
+  GivenGroup() {
+    const fs::path root = find_cage_roots().unified;
+    std::istringstream names(text_of(root / "cgroup.controllers"));
+    while (names >> controller_) {
+    }
+    path_ = root / fmt::format("thresher-test-{}", getpid());
+    is_there_ = !root.empty() && !controller_.empty() &&
+                put(root / "cgroup.subtree_control", "+" + controller_) &&
+                mkdir(path_.c_str(), 0755) == 0;
+  }
+  GivenGroup(const GivenGroup&) = delete;
+  GivenGroup& operator=(const GivenGroup&) = delete;
+  ~GivenGroup() {
+    if (!is_there_) return;
+    remove_cage(path_);
+    EXPECT_FALSE(fs::exists(path_)) << "something is left in it";
+  }
+
+  bool is_there() const { return is_there_; }
+  const fs::path& path() const { return path_; }
+  const std::string& controller() const { return controller_; }
+
+  bool give_to(uid_t user) const {
+    bool ok = chown(path_.c_str(), user, user) == 0;
+    for (const char* file : {"cgroup.procs", "cgroup.threads", "cgroup.subtree_control"}) {
+      ok = ok && chown((path_ / file).c_str(), user, user) == 0;
+    }
+    return ok;
+  }
+
+ private:
+  std::string controller_;
+  fs::path path_;
+  bool is_there_ = false;
+};
+
+#define REQUIRE_GROUP(given) \
+  if (!(given).is_there()) GTEST_SKIP() << "no group of version 2 can be made with a controller"
+
+// What a process says of itself that has entered the group.
+std::string said_inside(const GivenGroup& given, uid_t user,
+                        const std::function<std::string()>& work) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return "no pipe";
+  const pid_t pid = fork();
+  if (pid == 0) {
+    std::string text = put(given.path() / "cgroup.procs", "0") ? "" : "cannot enter";
+    const bool is_root = user == 0;
+    if (!is_root && (setgroups(0, nullptr) != 0 || setgid(user) != 0 || setuid(user) != 0)) {
+      text = "cannot change users";
+    }
+    if (text.empty()) text = work();
+    const ssize_t written = ::write(ends[1], text.data(), text.size());
+    _exit(written == static_cast<ssize_t>(text.size()) ? 0 : 1);
+  }
+  close(ends[1]);
+  std::string text;
+  char bytes[4096];
+  for (ssize_t size; (size = ::read(ends[0], bytes, sizeof bytes)) > 0;) {
+    text.append(bytes, static_cast<std::size_t>(size));
+  }
+  close(ends[0]);
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return text;
+}
+
+// Takes a seat, has a cage with what the controller is for, and leaves.
+std::string sit_down_and_leave(const GivenGroup& given) {
+  const std::string why_not = enable_controller(given.path(), given.controller());
+  if (!why_not.empty()) return why_not;
+  const fs::path seat = given.path() / fmt::format("thresher-seat-{}", getpid());
+  if (find_cage_roots().unified != given.path()) return "cages would be made elsewhere";
+  {
+    const Cage cage({}, {.unified = given.path()});
+    if (!cage.can_freeze()) return cage.why_no_freezer();
+    const fs::path folder = fs::path(cage.doors().at(0)).parent_path();
+    if (text_of(folder / "cgroup.controllers").find(given.controller()) == std::string::npos) {
+      return "the cage has no such controller";
+    }
+  }
+  if (!leave_seat(seat)) return "the seat is left";
+  return fs::exists(seat) ? "the seat is there" : "fine";
+}
+
+TEST(Seat, LetsControllersWorkBelowTheRefereesOwnGroup) {
+  const GivenGroup given;
+  REQUIRE_GROUP(given);
+  EXPECT_EQ(said_inside(given, 0, [&] { return sit_down_and_leave(given); }), "fine");
+}
+
+TEST(Seat, NeedsNoRootWhereTheGroupWasGivenAway) {
+  const GivenGroup given;
+  REQUIRE_GROUP(given);
+  ASSERT_TRUE(given.give_to(kUnprivilegedId));
+  EXPECT_EQ(said_inside(given, kUnprivilegedId, [&] { return sit_down_and_leave(given); }), "fine");
+}
+
+TEST(Seat, LeavesOthersWhereTheyAre) {
+  const GivenGroup given;
+  REQUIRE_GROUP(given);
+  const pid_t other = fork();
+  if (other == 0) {
+    while (true) pause();
+  }
+  ASSERT_TRUE(put(given.path() / "cgroup.procs", std::to_string(other)));
+  const std::string why_not =
+      said_inside(given, 0, [&] { return enable_controller(given.path(), given.controller()); });
+  EXPECT_TRUE(why_not.starts_with("other processes live in ")) << why_not;
+  EXPECT_NE(why_not.find("systemd-run"), std::string::npos) << why_not;
+  EXPECT_EQ(text_of(given.path() / "cgroup.procs"), std::to_string(other) + "\n");
+  kill(other, SIGKILL);
+  waitpid(other, nullptr, 0);
+}
+
+TEST(Seat, SaysWhichControllerIsMissing) {
+  const GivenGroup given;
+  REQUIRE_GROUP(given);
+  EXPECT_EQ(enable_controller(given.path(), "no-such-thing"),
+            fmt::format("{} has no controller 'no-such-thing'", given.path().string()));
+}
+
+TEST(Seat, IsNotWhereCagesAreMade) {
+  EXPECT_EQ(group_around_seat("/groups/mine/thresher-seat-12"), "/groups/mine");
+  EXPECT_EQ(group_around_seat("/groups/mine"), "/groups/mine");
+  EXPECT_EQ(group_around_seat(""), "");
+}
+
+}  // namespace
+}  // namespace thresher::referee
