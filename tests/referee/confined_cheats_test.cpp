@@ -68,6 +68,15 @@ const ConfinedCheat kConfinedCheats[] = {
     {"traps", "leaves_traps.c", {}, {}},
     {"traps_shared_files", "leaves_traps.c", {layer::kPrivateFiles}, {}},
     {"forks", "forks_and_burns.c", {}, {}},
+    {"news", "signals_by_news.c", {}, {check::kError}, kNothingHappened},
+    {"news_no_namespace", "signals_by_news.c", {layer::kProcessNamespace}, {check::kError}, kNothingHappened},
+    {"merging", "merges_pages.c", {}, {check::kError}, kNothingHappened},
+    {"keeper", "speaks_for_its_keeper.c", {}, {check::kError}, kNothingHappened},
+    {"keeper_no_namespace", "speaks_for_its_keeper.c", {layer::kProcessNamespace}, {check::kError}, kNothingHappened},
+    {"memory_files", "eats_memory_in_files.c", {}, {check::kMeans}},
+    {"memory_files_counted", "eats_memory_in_files.c", kSignalsOnly, {check::kError}, kNothingHappened},
+    {"memory_shared", "eats_shared_memory.c", {}, {check::kMeans}},
+    {"memory_shared_counted", "eats_shared_memory.c", kSignalsOnly, {check::kError}, kNothingHappened},
     {"stops_itself", "stops_itself.c", {}, {check::kTimeout}},
 };
 // clang-format on

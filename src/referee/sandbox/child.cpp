@@ -30,6 +30,9 @@ constexpr auto kEndingGrace = std::chrono::seconds(2);
 constexpr auto kSpinTime = std::chrono::microseconds(30);
 constexpr auto kLookAgain = std::chrono::microseconds(50);
 
+// The launcher and the keeper are inside as well (launcher.hpp).
+constexpr std::int64_t kOurProcesses = 2;
+
 // Whose driver reserves all addresses there are still has no use for more memory than this.
 constexpr std::int64_t kMemoryOfDriver = std::int64_t{32} << 30;
 
@@ -139,7 +142,8 @@ struct SpawnOptions {
     }
   }
 
-  // Its own process group, and the signals as a fresh program expects them.
+  // Its own session, so that the operator's terminal is not its own: whoever has one may change its
+  // settings, and on many kernels type into it. And the signals as a fresh program expects them.
   void set_process() {
     sigset_t none;
     sigset_t all;
@@ -147,9 +151,8 @@ struct SpawnOptions {
     sigfillset(&all);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(
-        &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setflags(&attributes,
+                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   }
 
   posix_spawn_file_actions_t actions;
@@ -190,7 +193,8 @@ Child::Child(ChildOptions options)
   CageRoots roots = freezes || limits || binds ? find_cage_roots() : CageRoots{};
   if (!freezes) roots = {.memory = roots.memory, .cpuset = roots.cpuset};
   cage_ = std::make_unique<Cage>(CageLimits{.memory_bytes = limits ? memory_bytes_max_ : 0,
-                                            .cores = binds ? cores_ : std::vector<int>()},
+                                            .cores = binds ? cores_ : std::vector<int>(),
+                                            .processes = order.limits.processes + kOurProcesses},
                                  roots);
   const auto add = [&](const char* name, const std::string& why) {
     if (!why.empty() && !refusals.contains(name)) refusals.add(name, why);
@@ -203,6 +207,7 @@ Child::Child(ChildOptions options)
   order.referee_pid = getpid();
   order.doors = cage_->doors();
   order.memory_is_counted = memory_bytes_max_ > 0 && !cage_->limits_memory();
+  order.processes_are_caged = cage_->limits_processes();
   spawn(options);
 }
 

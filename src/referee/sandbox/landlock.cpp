@@ -35,11 +35,12 @@ constexpr int kRulePathBeneath = 1;
 
 constexpr std::uint64_t kWriteFile = 1u << 1;
 constexpr std::uint64_t kReadFile = 1u << 2;
-constexpr std::uint64_t kRemoveAndMake = 0x1ff0;  // bits 4 to 12
-constexpr std::uint64_t kRefer = 1u << 13;        // move or link between folders; ABI 2
-constexpr std::uint64_t kTruncate = 1u << 14;     // ABI 3
-constexpr std::uint64_t kBindAndConnectTcp = 3;   // ABI 4
-constexpr std::uint64_t kSocketsAndSignals = 3;   // to processes outside the domain; ABI 6
+constexpr std::uint64_t kRemoveAndMake = 0x1ff0;    // bits 4 to 12
+constexpr std::uint64_t kRefer = 1u << 13;          // move or link between folders; ABI 2
+constexpr std::uint64_t kTruncate = 1u << 14;       // ABI 3
+constexpr std::uint64_t kSpeakToDevice = 1u << 15;  // by ioctl; ABI 5
+constexpr std::uint64_t kBindAndConnectTcp = 3;     // ABI 4
+constexpr std::uint64_t kSocketsAndSignals = 3;     // to processes outside the domain; ABI 6
 
 RulesetAttributes attributes_of(long abi) {
   RulesetAttributes attributes{.handled_access_fs = kWriteFile | kRemoveAndMake};
@@ -99,10 +100,13 @@ void forbid_writes_outside(const std::filesystem::path& scratch,
   }
   RulesetAttributes attributes = attributes_of(abi);
   if (!readable.empty()) attributes.handled_access_fs |= kReadFile;
+  // Whoever may read a device may otherwise have it work: a graphics card computes, too.
+  if (abi >= 5 && needs.device_files == nullptr) attributes.handled_access_fs |= kSpeakToDevice;
   const UniqueFd ruleset(
       static_cast<int>(syscall(SYS_landlock_create_ruleset, &attributes, attribute_bytes(abi), 0)));
   // Programs expect to be able to throw things away.
-  const std::uint64_t device_access = attributes.handled_access_fs & (kWriteFile | kTruncate);
+  const std::uint64_t device_access =
+      attributes.handled_access_fs & (kWriteFile | kTruncate | kSpeakToDevice);
   const bool ok =
       ruleset && allow(ruleset.get(), "/dev/null", device_access) &&
       (needs.device_files == nullptr ||

@@ -194,14 +194,13 @@ void launch(const WorkOrder& order) {
   if (contestant != 0) keep(contestant);
   die_with_parent(keeper);
   const bool memory_is_counted = order.memory_is_counted || !caged;
-  be_contestant(
-      order,
-      {.own_processes_only = !own_process_namespace,
-       // A compiler makes what it has linked executable, and runs no code of the contestant's.
-       .keeps_attributes = refusals.contains(layer::kPrivateFiles) && !order.leaves_files,
-       // A driver that reserves addresses without end may share memory as well.
-       .owns_memory = memory_is_counted && needs.no_memory_limit == nullptr},
-      std::move(refusals));
+  const FilterOptions filter{
+      .own_processes_only = !own_process_namespace,
+      // A compiler makes what it has linked executable, and runs no code of the contestant's.
+      .keeps_attributes = refusals.contains(layer::kPrivateFiles) && !order.leaves_files,
+      // A driver that reserves addresses without end may share memory as well.
+      .owns_memory = memory_is_counted && needs.no_memory_limit == nullptr};
+  be_contestant(order, filter, std::move(refusals));
 }
 
 }  // namespace thresher::referee

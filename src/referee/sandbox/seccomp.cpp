@@ -74,8 +74,10 @@ constexpr int kMakingSharedMemory[] = {SYS_memfd_create, 447, SYS_shmget};
 constexpr std::uint32_t kNamespaceFlags = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |
                                           CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |
                                           CLONE_NEWNET;
-constexpr std::uint32_t kSetSignal = 10;    // fcntl's F_SETSIG
-constexpr std::uint32_t kMergeMemory = 67;  // prctl's PR_SET_MEMORY_MERGE
+constexpr std::uint32_t kSetSignal = 10;                         // fcntl's F_SETSIG
+constexpr std::uint32_t kSetOwner[] = {8, 15};                   // F_SETOWN, F_SETOWN_EX
+constexpr std::uint32_t kSetOwnerOfSocket[] = {0x8901, 0x8902};  // FIOSETOWN, SIOCSPGRP
+constexpr std::uint32_t kMergeMemory = 67;                       // prctl's PR_SET_MEMORY_MERGE
 
 constexpr std::uint32_t denial(int error) {
   return SECCOMP_RET_ERRNO | (static_cast<std::uint32_t>(error) & SECCOMP_RET_DATA);
@@ -184,6 +186,10 @@ void filter_system_calls(const FilterOptions& options, const SandboxNeeds& needs
   // A child that ends must not send its parent what would wake it.
   filter.deny_unless_masked(SYS_clone, 0, CSIGNAL, {0, SIGCHLD});
   filter.deny_with_value(SYS_fcntl, 1, kSetSignal);
+  // Nor may a file that has news signal anybody.
+  for (const std::uint32_t command : kSetOwner) filter.deny_with_value(SYS_fcntl, 1, command);
+  for (const std::uint32_t command : kSetOwnerOfSocket)
+    filter.deny_with_value(SYS_ioctl, 1, command);
   // Keeps the death signal by which a contestant goes when the referee does.
   filter.deny_with_value(SYS_prctl, 0, PR_SET_PDEATHSIG);
   // Keeps what it does in sight, and its orphans with their keeper.

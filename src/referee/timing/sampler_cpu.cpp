@@ -61,9 +61,8 @@ class CpuSampler final : public Sampler {
     }
     draws_.resize(staged_.size());
     for (const Role role : in_random_order(random_)) {
-      arms_[static_cast<std::size_t>(role)] =
-          make_cpu_arm(side_of(contest, role).job, stage_, contest.suite.problems, contest.arm,
-                       random_.next());
+      arms_[static_cast<std::size_t>(role)] = make_cpu_arm(
+          side_of(contest, role).job, stage_, contest.suite.problems, contest.arm, random_.next());
     }
   }
 
@@ -181,8 +180,8 @@ class CpuSampler final : public Sampler {
   CpuStage stage_;
   const bool weights_shared_;
   std::vector<StagedProblem> staged_;
-  std::vector<RowSigns> signs_;                                 // of the weights in this heat
-  std::vector<Draw> draws_;                                     // by problem
+  std::vector<RowSigns> signs_;                               // of the weights in this heat
+  std::vector<Draw> draws_;                                   // by problem
   std::array<std::unique_ptr<Arm>, std::size(kRoles)> arms_;  // by role
 };
 

@@ -3,13 +3,18 @@
 // does not grant is skipped, and the refusal is what is tested then: it has a name.
 #include "referee/sandbox/sandbox.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <thread>
 
@@ -256,6 +261,40 @@ TEST_F(Sandbox, WhoeverIsWokenIsFoundOut) {
   ASSERT_TRUE(fault);
   EXPECT_EQ(fault->check, check::kStopped);
   EXPECT_NE(fault->reason.find("while it was stopped"), std::string::npos) << fault->reason;
+}
+
+// A process whose terminal this is, as the operator's is the shell's.
+int at_a_terminal(const std::function<bool()>& holds) {
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (terminal < 0 || grantpt(terminal) != 0 || unlockpt(terminal) != 0) return -1;
+  const pid_t pid = fork();
+  if (pid == 0) {
+    setsid();
+    const int mine = open(ptsname(terminal), O_RDWR | O_CLOEXEC);
+    if (mine < 0 || ioctl(mine, TIOCSCTTY, 0) != 0) _exit(2);
+    _exit(holds() ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  close(terminal);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST_F(Sandbox, HasNoTerminal) {
+  const auto opens_it = [] { return UniqueFd(open("/dev/tty", O_RDONLY | O_CLOEXEC)).get() >= 0; };
+  if (at_a_terminal(opens_it) != 0) GTEST_SKIP() << "nobody has a terminal here";
+  EXPECT_EQ(at_a_terminal([&] {
+              return said("(exec </dev/tty) 2>/dev/null && echo mine || echo none") == "none";
+            }),
+            0);
+}
+
+TEST_F(Sandbox, SpeaksToNoDevice) {
+  REQUIRE_LAYER(layer::kWriteProtection);
+  if (syscall(SYS_landlock_create_ruleset, nullptr, 0, 1) < 5) GTEST_SKIP() << "needs Linux 6.10";
+  const UniqueFd device(open("/dev/ptmx", O_RDONLY | O_NOCTTY | O_CLOEXEC));
+  if (!device || isatty(device.get()) == 0) GTEST_SKIP() << "/dev/ptmx cannot be spoken to";
+  EXPECT_EQ(said("stty -F /dev/ptmx >/dev/null 2>&1 && echo speaks || echo refused"), "refused");
 }
 
 TEST_F(Sandbox, StaysOnItsCores) {

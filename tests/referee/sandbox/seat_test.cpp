@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "referee/sandbox/cage.hpp"
+#include "referee/sandbox/child.hpp"
 #include "referee/sandbox/group_files.hpp"
 #include "referee/sandbox/sandbox.hpp"
 
@@ -22,6 +23,8 @@ namespace thresher::referee {
 namespace {
 
 namespace fs = std::filesystem;
+
+const fs::path kThresher = THRESHER_BINARY_DIR "/thresher";
 
 // A group of version 2 with a controller in it, as a session or a container gives it to somebody.
 // What the kernel refuses and grants is the same for every controller, so any will do.
@@ -140,6 +143,31 @@ TEST(Seat, LeavesOthersWhereTheyAre) {
   EXPECT_EQ(text_of(given.path() / "cgroup.procs"), std::to_string(other) + "\n");
   kill(other, SIGKILL);
   waitpid(other, nullptr, 0);
+}
+
+// Where a group was given to the operator, its files are those of the user that contestants are.
+TEST(Seat, GroupsAreOutOfReachOfWhoIsInThem) {
+  const GivenGroup given;
+  REQUIRE_GROUP(given);
+  if (access(kThresher.c_str(), X_OK) != 0) GTEST_SKIP() << "only root may run " << kThresher;
+  ASSERT_TRUE(given.give_to(kUnprivilegedId));
+  const std::string script = fmt::format(
+      "group={}$(sed -n s/^0:://p /proc/self/cgroup); for file in cgroup.freeze cgroup.procs; do "
+      "(echo 0 >$group/$file) 2>/dev/null && echo free; done; (echo 0 >{}/cgroup.procs) "
+      "2>/dev/null && echo free; echo held in ${{group##*/}}",
+      given.path().parent_path().string(), given.path().string());
+  const std::string line = said_inside(given, kUnprivilegedId, [&]() -> std::string {
+    const ScratchFolder scratch(FolderOwner::kContestant);
+    Child child(
+        {.program = kThresher,
+         .order = {
+             .job = {.kind = JobKind::kCommand, .command = {"sh", "-c", script}, .folder = "/"},
+             .scratch = scratch.path()}});
+    const auto deadline = Clock::now() + std::chrono::seconds(10);
+    if (!child.wait_until_started(deadline)) return child.describe_end();
+    return child.await_line(deadline).line;
+  });
+  EXPECT_TRUE(line.starts_with("held in thresher-cage-")) << line;
 }
 
 TEST(Seat, SaysWhichControllerIsMissing) {
