@@ -18,11 +18,21 @@ bool was_judged(const SeasonRecord& record, const std::string& pitch) {
                      [&](const auto& round) { return round.second.match_of(pitch) != nullptr; });
 }
 
+// Whoever would change nothing of the champion does not come before the panel.
+bool was_voted_on(const SeasonRecord& record, const std::string& pitch) {
+  return std::any_of(record.rounds.begin(), record.rounds.end(), [&](const auto& round) {
+    const std::vector<Ballot>& ballots = round.second.ballots;
+    return std::any_of(ballots.begin(), ballots.end(),
+                       [&](const Ballot& ballot) { return ballot.pitch == pitch; });
+  });
+}
+
 std::string why_not(const SeasonRecord& record, const std::string& pitch) {
   const auto veto = record.vetoes.find(pitch);
   if (veto != record.vetoes.end()) return fmt::format("vetoed by '{}'", veto->second);
-  if (record.rounds.empty() || !record.rounds.rbegin()->second.has_new_champion) {
-    return "the champion does this already, or the time was over";
+  if (!was_voted_on(record, pitch)) return "the champion does this already";
+  if (!record.rounds.rbegin()->second.has_new_champion) {
+    return "the time was over before its turn; --seconds grants more";
   }
   return fmt::format(
       "a round ends when a pitch is accepted; '{} round --season {}' plays it "
