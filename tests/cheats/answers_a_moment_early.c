@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stands between the referee and its own worker, so that it knows what to answer, and answers a
- * moment before the last row is written: what is left takes no longer than the referee needs to
- * wake up and stop it. Catalogue 2. */
+ * moment before the last row is written: what is left may take as long as the referee needs to
+ * wake up and stop it, which on a busy machine is long. Catalogue 2. */
 #include <pthread.h>
 #include <stdio.h>
 #include <time.h>
@@ -10,7 +10,7 @@
 #include "honest.h"
 
 #ifndef MOMENT_NS
-#define MOMENT_NS 50000
+#define MOMENT_NS 5000000
 #endif
 
 static int real_in;
@@ -18,7 +18,7 @@ static int real_out;
 static int worker_in;
 static int worker_out;
 static char token[64];
-static volatile int answered;
+static int swallowed; /* answers of the worker that nobody shall hear */
 
 static void* pass_requests(void* unused) {
   char line[4096];
@@ -43,8 +43,11 @@ static void* pass_answers(void* unused) {
   while (1) {
     const ssize_t count = read(worker_out, line, sizeof line);
     if (count <= 0) return NULL;
-    if (!answered && write(real_out, line, (size_t)count) < 0) return NULL;
-    answered = 0;
+    if (__atomic_load_n(&swallowed, __ATOMIC_SEQ_CST) > 0) {
+      __atomic_sub_fetch(&swallowed, 1, __ATOMIC_SEQ_CST);
+    } else if (write(real_out, line, (size_t)count) < 0) {
+      return NULL;
+    }
   }
 }
 
@@ -89,7 +92,7 @@ int thresher_contestant_run(void* state, const thresher_contestant_call* calls) 
   memcpy(row, before, bytes);
   char answer[80];
   const int length = snprintf(answer, sizeof answer, "done %s", token);
-  answered = 1;
+  __atomic_add_fetch(&swallowed, 1, __ATOMIC_SEQ_CST);
   if (write(real_out, answer, (size_t)length) < 0) return THRESHER_CONTESTANT_FAILED;
   const int64_t end = now_ns() + MOMENT_NS;
   while (now_ns() < end) {

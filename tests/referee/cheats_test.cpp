@@ -43,7 +43,7 @@ const Cheat kCheats[] = {
     {"replay_by_first_bytes.c", kWrong, {check::kReplay}},
     {"cheap_when_timed.c", kWrong, {check::kTimedOutput}},
     {"every_seventh_wrong.c", kWrong, {check::kTimedOutput}},
-    {"done_early.c", kWrong, {check::kPoison}},
+    {"done_early.c", kWrong, {check::kPoison}, "", heavy_suite},
     {"answers_a_moment_early.c", kWrong, {check::kPoison}},
     {"writes_late.c", kInvalid, {check::kLateWrite}},
     {"overwrites_inputs.c", kInvalid, {check::kExit}, "signal 11"},
