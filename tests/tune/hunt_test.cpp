@@ -295,15 +295,15 @@ TEST(Hunt, NobodyCompilesWhileTheRefereeListens) {
   World world(referee::kWorlds.front().world, truth, 1);
   std::multiset<std::string> begun;
   const auto open = std::make_shared<int>(0);  // a user for each workshop that is open
-  Arena arena = world.arena();
-  arena.workshop = [&] { return std::make_unique<SlowWorkshop>(world, 1e-4, begun, open); };
+  Racecourse course = world.course();
+  course.workshop = [&] { return std::make_unique<SlowWorkshop>(world, 1e-4, begun, open); };
   bool judged = false;
-  arena.judge = [&](const std::string&, double) {
+  course.judge = [&](const std::string&, double) {
     judged = true;
     EXPECT_EQ(open.use_count(), 1);
     return Ruling{};
   };
-  hunt(space_of_256(), "v0", arena, {.seconds = 0.2});
+  hunt(space_of_256(), "v0", course, {.seconds = 0.2});
   EXPECT_TRUE(judged);
 }
 
