@@ -168,7 +168,7 @@ std::vector<Complaint> complaints_about_gpu_contestants() {
       {with_gpu("knobs = {decode = \"panel\"}"), "7:10",
        "unknown knob 'decode'; knobs are kernel, tokens, widths, rows, warpgroups, stages, steps, "
        "roles, "
-       "store, schedule, split_k, blocks, arrive, prologue, launches, graph, dual"},
+       "store, schedule, split_k, blocks, arrive, prologue, loads, launches, graph, dual"},
       {with_gpu("variant = \"cpu_avx2\""), "7:11", "variant \"cpu_avx2\" is none of backend gpu"},
       {with_gpu("variant = \"gpu_sm70\""), "7:11",
        "unknown variant 'gpu_sm70'; variants of a GPU begin with gpu_sm90, gpu_sm80 or gpu_sm100"},
