@@ -31,7 +31,32 @@ std::string why_not_loads(const GemmKnobs& knobs) {
   return "weights are multicast, or come as boxes, on Blackwell alone: take loads = copies";
 }
 
+namespace {
+
+// 192 rows are a tile of weights and the half of another, which is one warpgroup's.
+std::string why_not_half_tile(const GemmConfig& config) {
+  if (!has_half_tile(config)) return {};
+  const int strips = config.weight_rows / kSubTileRows;
+  if (config.consumer_warpgroups != strips) {
+    return fmt::format("rows = {} need a warpgroup for every 64 of them: take warpgroups = {}",
+                       config.weight_rows, strips);
+  }
+  if (!is_pass(config.product)) return {};
+  return fmt::format(
+      "a pass over dual weights takes their rows by 128: rows = {} are no multiple of that",
+      config.weight_rows);
+}
+
+}  // namespace
+
 std::string why_not_rows(const GemmConfig& config) {
+  if (std::string reason = why_not_half_tile(config); !reason.empty()) return reason;
+  if (config.weight_rows / kSubTileRows % config.consumer_warpgroups != 0) {
+    return fmt::format(
+        "a warpgroup has 64 rows or a multiple of them: rows = {} cannot be shared by "
+        "warpgroups = {}",
+        config.weight_rows, config.consumer_warpgroups);
+  }
   if (strips_per_warpgroup(config) > 0) return {};
   return fmt::format(
       "a pass over dual weights multiplies half of their rows: rows = {} are too few for "
@@ -101,8 +126,8 @@ std::string why_not_values(const GemmKnobs& knobs) {
   if (knobs.prologue == Prologue::kNone) {
     return "Hopper's kernels multiply images of the activations: take prologue = kernel or inside";
   }
-  return first_of({why_not_one_of("rows", knobs.weight_rows, {128, 256}),
-                   why_not_one_of("warpgroups", knobs.consumer_warpgroups, {1, 2, 4}),
+  return first_of({why_not_one_of("rows", knobs.weight_rows, {128, 192, 256}),
+                   why_not_between("warpgroups", knobs.consumer_warpgroups, 1, 4),
                    why_not_between("stages", knobs.stages, 2, 32),
                    why_not_one_of("steps", knobs.fragment_steps, {2, 4}),
                    why_not_between("split_k", knobs.split_k, 1, 64),
@@ -119,12 +144,18 @@ int sum_registers(const GemmConfig& config) {
 // the MMAs. Whether it spills a few outside that loop only its own report can tell.
 constexpr int kFinishRegisters = 60;
 
+// Where weights lie changes from tile to tile, and fragments of all steps take two k tiles a round.
+int half_tile_registers(const GemmConfig& config) {
+  if (!has_half_tile(config)) return 0;
+  return config.fragment_steps == kStepsPerTile ? 36 : 8;
+}
+
 int other_registers(const GemmConfig& config) {
   const int strips = strips_per_warpgroup(config);
   const int packed = 6 * strips * sub_tiles_per_strip(config.product);
   const int gates = config.product == Product::kUpPass ? 24 * strips : 0;
   const int loader = config.specialised ? 0 : 16;
-  return 28 + packed + gates + loader;
+  return 28 + packed + gates + loader + half_tile_registers(config);
 }
 
 std::string why_not_registers(const GemmConfig& config) {

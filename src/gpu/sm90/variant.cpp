@@ -63,10 +63,13 @@ const Knob<Variant> kKnobs[] = {
         "they need, or into tiles of one width",
         "by_group fixed"),
     number_knob<&GemmKnobs::weight_rows, 128, 256>(
-        "rows", "128 or 256",
-        "rows of weights per tile; on Blackwell 256 are a pair of blocks, 128 each", "128 256"),
+        "rows", "128, 192 or 256",
+        "rows of weights per tile; 192 are Hopper's, with warpgroups = 3; on Blackwell 256 are a "
+        "pair of blocks, 128 each",
+        "128 256"),
     number_knob<&GemmKnobs::consumer_warpgroups, 1, 4>(
-        "warpgroups", "1, 2 or 4", "consumer warpgroups that share the rows", "1 2 4"),
+        "warpgroups", "1 to 4", "consumer warpgroups that share the rows; 3 are for 192 rows",
+        "1 2 4"),
     number_knob<&GemmKnobs::stages, 2, 32>("stages", "2 to 32",
                                            "tiles of 64 k in flight in shared memory", "4 6"),
     number_knob<&GemmKnobs::fragment_steps, 2, 4>("steps", "2 or 4",
@@ -179,6 +182,10 @@ std::vector<Variant> named_variants() {
   turn([](GemmKnobs& k) { k.store = Store::kVectors; });
   turn([](GemmKnobs& k) { k.schedule = Schedule::kBalanced; });
   turn([](GemmKnobs& k) { k.split_k = 2; });
+  turn([](GemmKnobs& k) {
+    k.weight_rows = 192, k.consumer_warpgroups = 3, k.fragment_steps = 2, k.stages = 6;
+    k.store = Store::kVectors, k.prologue = Prologue::kInside;
+  });
   turn([](GemmKnobs& k) {
     k.tokens = 64, k.consumer_warpgroups = 1, k.fragment_steps = 2, k.blocks_per_sm = 2;
   });

@@ -151,6 +151,25 @@ TEST(GemmKnobs, SplitK) {
   expect_right<GemmKnobs{.tokens = 16, .split_k = 2}, Op::kDual, OutputType::kFp16>();
 }
 
+// Every second tile begins in the middle of a tile of weights.
+TEST(GemmKnobs, Rows192) {
+  constexpr GemmKnobs kThree{.tokens = 16, .weight_rows = 192, .consumer_warpgroups = 3};
+  expect_right<kThree>({.m = kRagged, .n = 500, .k = 208});
+  expect_right<kThree>({.m = kRagged, .n = 260, .k = 80});
+  expect_right<kThree, Op::kDual, OutputType::kFp16>({.m = kRagged, .n = 300, .k = 208});
+  expect_right<GemmKnobs{.tokens = 24,
+                         .weight_rows = 192,
+                         .consumer_warpgroups = 3,
+                         .stages = 6,
+                         .store = Store::kVectors},
+               Op::kDual, OutputType::kFp16>({.m = kRagged, .n = 300, .k = 1104});
+  expect_right<GemmKnobs{.tokens = 16,
+                         .weight_rows = 192,
+                         .consumer_warpgroups = 3,
+                         .store = Store::kVectors,
+                         .schedule = Schedule::kBalanced}>({.m = kRagged, .n = 500, .k = 336});
+}
+
 // Three blocks share the work: stretches end inside tiles, and with few tiles a tile has three
 // parts.
 TEST(GemmKnobs, BalancedSchedule) {

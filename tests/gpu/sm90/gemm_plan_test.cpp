@@ -29,8 +29,8 @@ TEST(GemmPlan, SaysWhichValueIsNotAllowed) {
   EXPECT_EQ(why_not_of({.tokens = 0}), "tokens = 0 is not between 8 and 256");
   EXPECT_EQ(why_not_of({.kind = GemmKind::kPlain, .tokens = -8}),
             "tokens = -8 is not between 8 and 256");
-  EXPECT_EQ(why_not_of({.weight_rows = 192}), "rows = 192 is not one of 128, 256");
-  EXPECT_EQ(why_not_of({.consumer_warpgroups = 3}), "warpgroups = 3 is not one of 1, 2, 4");
+  EXPECT_EQ(why_not_of({.weight_rows = 160}), "rows = 160 is not one of 128, 192, 256");
+  EXPECT_EQ(why_not_of({.consumer_warpgroups = 5}), "warpgroups = 5 is not between 1 and 4");
   EXPECT_EQ(why_not_of({.stages = 1}), "stages = 1 is not between 2 and 32");
   EXPECT_EQ(why_not_of({.fragment_steps = 1}), "steps = 1 is not one of 2, 4");
   EXPECT_EQ(why_not_of({.split_k = 0}), "split_k = 0 is not between 1 and 64");
@@ -54,6 +54,43 @@ TEST(GemmPlan, RefusesWhatDoesNotFit) {
   const Problem problem = problem_of(8, 128);
   EXPECT_EQ(why_not({}, {.problem = problem, .token_limit = std::int64_t{1} << 31}),
             "2147483648 tokens are not between 0 and 2^31");
+}
+
+// Each warpgroup has 64 of the rows, or a multiple of them.
+TEST(GemmPlan, RefusesRowsThatCannotBeShared) {
+  EXPECT_EQ(why_not_of({.weight_rows = 192}),
+            "rows = 192 need a warpgroup for every 64 of them: take warpgroups = 3");
+  EXPECT_EQ(why_not_of({.weight_rows = 192, .consumer_warpgroups = 1}),
+            "rows = 192 need a warpgroup for every 64 of them: take warpgroups = 3");
+  EXPECT_EQ(why_not_of({.consumer_warpgroups = 3}),
+            "a warpgroup has 64 rows or a multiple of them: rows = 128 cannot be shared by "
+            "warpgroups = 3");
+  const GemmKnobs three{.weight_rows = 192, .consumer_warpgroups = 3, .fragment_steps = 2};
+  EXPECT_EQ(why_not_of(three), "");
+  EXPECT_EQ(why_not_of(three, Op::kDual), "");
+  GemmKnobs passes = three;
+  passes.dual = Dual::kTwoPass;
+  EXPECT_EQ(why_not_of(passes), "");
+  EXPECT_EQ(why_not_of(passes, Op::kDual),
+            "a pass over dual weights takes their rows by 128: rows = 192 are no multiple of that");
+}
+
+// Beyond these the compiler serialises MMAs, or spills beside fragments of four steps.
+TEST(GemmPlan, RefusesWideTilesOf192Rows) {
+  GemmKnobs three{.tokens = 96, .weight_rows = 192, .consumer_warpgroups = 3};
+  EXPECT_EQ(why_not_of(three), "");
+  three.tokens = 104;
+  EXPECT_EQ(why_not_of(three),
+            "a thread would need 52 registers for sums, 32 for fragments and about 70 more, and "
+            "has 152: take fewer tokens, rows, steps or blocks, or more warpgroups");
+  three.fragment_steps = 2;
+  EXPECT_EQ(why_not_of(three), "");
+  three.tokens = 184;
+  EXPECT_EQ(why_not_of(three), "");
+  three.tokens = 192;
+  EXPECT_EQ(why_not_of(three),
+            "a thread would need 96 registers for sums, 16 for fragments and about 42 more, and "
+            "has 152: take fewer tokens, rows, steps or blocks, or more warpgroups");
 }
 
 TEST(GemmPlan, GroupedLaunchFillsTheDevice) {

@@ -164,7 +164,7 @@ std::vector<Complaint> complaints_about_gpu_contestants() {
   const std::string cuda = "source = \"a.cu\"\n";
   const std::string launch = cuda + "[[contestant.launch]]\n";
   return {
-      {with_gpu("knobs = {rows = 64}"), "7:10", "rows = '64' is not 128 or 256"},
+      {with_gpu("knobs = {rows = 64}"), "7:10", "rows = '64' is not 128, 192 or 256"},
       {with_gpu("knobs = {decode = \"panel\"}"), "7:10",
        "unknown knob 'decode'; knobs are kernel, tokens, widths, rows, warpgroups, stages, steps, "
        "roles, "

@@ -68,6 +68,7 @@ class Consumer {
     const Tile& tile = walk_.tile();
     Sums<kConfig, kWidth> sums;
     const bool is_part = has_parts(kConfig) && tile.part_count > 1;
+    multiply_.begin(tile.row_tile);
     multiply_.template run<kWidth>(tile.k_tile_count, sums, after_release_, [&] {
       if (is_part) SplitSums<kConfig>(args_, ring_.base).arrive(tile);
     });

@@ -55,8 +55,9 @@ struct GemmConfig {
 
   int tokens = 128;  // of the widest tile: the width of its MMAs, a multiple of 8 from 8 to 256
   Widths widths = Widths::kByGroup;
-  int weight_rows = 128;        // per tile: 128 or 256 packed rows; 256 block-scaled: of two blocks
-  int consumer_warpgroups = 2;  // that share the rows: 1, 2 or 4
+  // Per tile: 128, 192 or 256 packed rows; 256 block-scaled are those of two blocks.
+  int weight_rows = 128;
+  int consumer_warpgroups = 2;  // that share the rows: 1 to 4
   int stages = 4;               // tiles of k in shared memory, at least 2
   int fragment_steps = 4;       // MMA steps (16 k) per fragment buffer: 2 or 4
   bool specialised = true;      // a producer warp of its own; otherwise a consumer's thread loads
@@ -216,6 +217,14 @@ THRESHER_DEVICE constexpr u32 image_bytes(int width) {
   return static_cast<u32>(width) * kImageRowBytes;
 }
 
+// Tiles of packed weights that a tile's rows lie in: 192 rows are one and the half of another.
+THRESHER_DEVICE constexpr u32 weight_tiles(const GemmConfig& config) {
+  return static_cast<u32>((config.weight_rows + kTileRows - 1) / kTileRows);
+}
+THRESHER_DEVICE constexpr bool has_half_tile(const GemmConfig& config) {
+  return config.weight_rows % kTileRows != 0;
+}
+
 // The book of groups (group_book.cuh): entries, and one more for what concerns the launch.
 inline constexpr u32 kBookEntries = 64;
 inline constexpr u32 kBookEntryBytes = 16;
@@ -277,7 +286,7 @@ THRESHER_DEVICE constexpr SharedLayout shared_layout(const GemmConfig& config) {
   const u32 stages = static_cast<u32>(config.stages);
   const u32 warpgroups = static_cast<u32>(config.consumer_warpgroups);
   SharedLayout layout;
-  layout.weight_stage_bytes = static_cast<u32>(config.weight_rows / kTileRows * kTileBytes);
+  layout.weight_stage_bytes = weight_tiles(config) * kTileBytes;
   layout.weights = static_cast<u32>(image_stages(config)) * image_bytes(config.tokens);
   layout.staging = layout.weights + stages * layout.weight_stage_bytes;
   if (config.store != Store::kDirect) {

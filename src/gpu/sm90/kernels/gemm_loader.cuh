@@ -48,7 +48,9 @@ class GemmLoader {
   }
 
  private:
-  static constexpr u32 kWeightTiles = kConfig.weight_rows / kTileRows;
+  static constexpr u32 kWeightTiles = weight_tiles(kConfig);
+  static constexpr u32 kWeightBytes =
+      kConfig.weight_rows / kSubTileRows * (kSubTileCodeBytes + kSubTileScaleBytes);
   // Whose weights are asked for before there are images. More of them would arrive no sooner than
   // they are needed, and hold up what makes the images meanwhile.
   static constexpr u32 kEarlyStages = kConfig.stages < 4 ? kConfig.stages : 4;
@@ -63,14 +65,37 @@ class GemmLoader {
 
   // The first copy into a stage says how much comes in all.
   THRESHER_DEVICE void load_weights(u32 stage) {
-    hw::barrier_arrive_expect(ring_.full(stage),
-                              image_bytes_ + StageRing<kConfig>::kLayout.weight_stage_bytes);
+    hw::barrier_arrive_expect(ring_.full(stage), image_bytes_ + kWeightBytes);
+    if constexpr (has_half_tile(kConfig)) {
+      load_tile_and_half(stage);
+    } else {
+      load_tiles(stage);
+    }
+  }
+
+  THRESHER_DEVICE void load_tiles(u32 stage) {
     THRESHER_UNROLL
     for (u32 i = 0; i < kWeightTiles; ++i) {
-      hw::copy_once_to_shared(ring_.weights(stage) + i * kTileBytes, weights_[i], kTileBytes,
-                              ring_.full(stage));
+      load(stage, i * kTileBytes, weights_[i], kTileBytes);
       weights_[i] += kTileBytes;
     }
+  }
+
+  // Tile after tile, one begins with a whole tile of weights and the next with a half.
+  THRESHER_DEVICE void load_tile_and_half(u32 stage) {
+    const u32 whole = half_first_ * kTileBytes;
+    const u32 half = kTileBytes - whole;
+    const u32 codes = half_first_ * kSubTileCodeBytes;
+    const u32 scales = kTileCodeBytes + half_first_ * kSubTileScaleBytes;
+    load(stage, whole, weights_[0], kTileBytes);
+    load(stage, half + codes, weights_[1] + codes, kSubTileCodeBytes);
+    load(stage, half + scales, weights_[1] + scales, kSubTileScaleBytes);
+    weights_[0] += kTileBytes;
+    weights_[1] += kTileBytes;
+  }
+
+  THRESHER_DEVICE void load(u32 stage, u32 at, const u8* weights, u32 bytes) const {
+    hw::copy_once_to_shared(ring_.weights(stage) + at, weights, bytes, ring_.full(stage));
   }
 
   THRESHER_DEVICE void load_image(u32 stage) {
@@ -93,11 +118,22 @@ class GemmLoader {
     const auto* weights = reinterpret_cast<const u8*>(hw::load_global(&group.entry().weights));
     THRESHER_UNROLL
     for (u32 i = 0; i < kWeightTiles; ++i) {
-      const u32 asked = tile.row_tile * kWeightTiles + i;
+      const u32 asked = weight_tile_asked(tile.row_tile, i);
       const u32 row_tile = asked < last ? asked : last;
       const u64 weight_tile = static_cast<u64>(row_tile) * group.k_tile_count + tile.first_k_tile;
       weights_[i] = weights + weight_tile * kTileBytes;
     }
+  }
+
+  // The tile of weights that weights_[i] is of; where there is half a one, that is the last of
+  // them.
+  THRESHER_DEVICE u32 weight_tile_asked(u32 row_tile, u32 i) {
+    if constexpr (has_half_tile(kConfig)) {
+      half_first_ = row_tile % 2;
+      const u32 first = row_tile * (kConfig.weight_rows / kSubTileRows) / kSubTilesPerTile;
+      return first + (half_first_ ^ i);
+    }
+    return row_tile * kWeightTiles + i;
   }
 
   const GemmArgs& args_;
@@ -105,6 +141,7 @@ class GemmLoader {
   const StageRing<kConfig>& ring_;
   RingPosition<kConfig.stages> position_;
   u32 k_tiles_left_ = 0;
+  u32 half_first_ = 0;  // of 192 rows: whether they begin in the middle of a tile of weights
   u32 image_bytes_ = 0;
   const u8* image_ = nullptr;
   const u8* weights_[kWeightTiles] = {};

@@ -46,9 +46,16 @@ class Multiply {
       : ring_(ring),
         place_(hw::thread_index() / hw::kWarpgroupThreads * kStrips * Packed::kSubTiles,
                hw::thread_index() % hw::kWarpgroupThreads) {
-    // Or the main loop would work them out anew in every round.
-    hw::hide(place_.codes);
-    hw::hide(place_.scales);
+    hide_place();
+  }
+
+  // Before a tile: rows that begin in the middle of a tile of weights lie elsewhere.
+  THRESHER_DEVICE void begin(u32 row_tile) {
+    if constexpr (has_half_tile(kConfig)) {
+      place_ = PackedPlace(static_cast<int>(hidden_warpgroup<u32>() + row_tile % 2),
+                           hidden_thread() % hw::kWarpgroupThreads);
+      hide_place();
+    }
   }
 
   // Sums over `k_tile_count` stages. `after_release` is called whenever a stage has been let go,
@@ -80,6 +87,12 @@ class Multiply {
   }
 
  private:
+  // Or the main loop would work it out anew in every round.
+  THRESHER_DEVICE void hide_place() {
+    hw::hide(place_.codes);
+    hw::hide(place_.scales);
+  }
+
   template <int kWidth, typename AfterRelease>
   THRESHER_DEVICE void multiply_tile(bool first, Buffer& even, Buffer& odd,
                                      Sums<kConfig, kWidth>& sums,
