@@ -12,7 +12,8 @@ namespace thresher::gpu::sm90 {
 namespace {
 
 constexpr int kTokenChoices[] = {8, 16, 32, 48, 64, 80, 96, 104, 112, 128};
-constexpr int kRowChoices[] = {128, 256};
+constexpr int kRowChoices[] = {128, 192, 256};
+constexpr int kTokensOf192Rows = 64;  // and more: with fewer, nobody has timed them
 
 constexpr double kWorthParts = 0.98;
 constexpr int kPartsTokens = 32;  // of other widths the compiler cannot keep all parts' sums
@@ -33,10 +34,12 @@ GemmKnobs knobs_for(int tokens, int rows) {
   GemmKnobs knobs;
   knobs.tokens = tokens;
   knobs.weight_rows = rows;
+  knobs.consumer_warpgroups = rows == 192 ? 3 : 2;
   // What registers allow, and in between what was faster.
-  knobs.fragment_steps = rows == 256 && (tokens >= 64 || tokens <= 16) ? 2 : 4;
+  const bool few_steps = rows == 192 || (rows == 256 && (tokens >= 64 || tokens <= 16));
+  knobs.fragment_steps = few_steps ? 2 : 4;
   knobs.store = wide ? Store::kVectors : Store::kDirect;
-  knobs.stages = tokens > 64 ? (rows == 256 ? 6 : 7) : 8;
+  knobs.stages = tokens > 64 ? (rows > 128 ? 6 : 7) : 8;
   // A prologue of its own pays where the GEMM's blocks fit beside it and have little else to do.
   knobs.prologue = tokens == 16 ? Prologue::kKernel : Prologue::kInside;
   return knobs;
@@ -45,7 +48,10 @@ GemmKnobs knobs_for(int tokens, int rows) {
 std::vector<GemmKnobs> shapes() {
   std::vector<GemmKnobs> all;
   for (const int tokens : kTokenChoices) {
-    for (const int rows : kRowChoices) all.push_back(knobs_for(tokens, rows));
+    for (const int rows : kRowChoices) {
+      if (rows == 192 && tokens < kTokensOf192Rows) continue;
+      all.push_back(knobs_for(tokens, rows));
+    }
   }
   return all;
 }

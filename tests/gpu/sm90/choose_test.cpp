@@ -39,6 +39,16 @@ TEST(Choose, TooFewHighTilesAreHalved) {
   EXPECT_EQ(choice(problem_of(1, 512, 4096, 1536)).knobs.weight_rows, 128);
 }
 
+// 6144 rows of gate and up by 512 tokens are 128 tiles of 192, for 132 SMs; 96 of 256, or 192 of
+// 128, would leave a quarter of them idle. 8192 rows are 128 tiles of 256.
+TEST(Choose, TilesOf192RowsWhereTheyFillTheCard) {
+  const GemmKnobs knobs = choice(problem_of(1, 512, 3072, 7168, Op::kDual)).knobs;
+  EXPECT_EQ(knobs.weight_rows, 192);
+  EXPECT_EQ(knobs.consumer_warpgroups, 3);
+  EXPECT_EQ(knobs.schedule, Schedule::kTiles);
+  EXPECT_EQ(choice(problem_of(1, 512, 4096, 7168, Op::kDual)).knobs.weight_rows, 256);
+}
+
 // What the engine has chosen since the times were fitted: a change of the model that changes one of
 // these is a change of speed, and must be measured.
 TEST(Choose, KeepsItsChoices) {
@@ -57,7 +67,7 @@ TEST(Choose, KeepsItsChoices) {
            {"m512_n4096_k7168", "rows=256,stages=6,steps=2,store=vectors,prologue=inside"},
            {"m256_n3072_k4096", "stages=7,store=vectors,prologue=inside"},
            {"m512_n3072_k7168",
-            "tokens=104,rows=256,stages=6,steps=2,store=vectors,prologue=inside"},
+            "rows=192,warpgroups=3,stages=6,steps=2,store=vectors,prologue=inside"},
        }},
       {"decode",
        {
@@ -74,7 +84,7 @@ TEST(Choose, KeepsItsChoices) {
             "tokens=104,rows=256,stages=6,steps=2,store=vectors,prologue=inside"},
            {"g8_m24_n6144_k3072", "tokens=32,rows=256,stages=8,schedule=balanced,prologue=inside"},
            {"g16_m64_n2880_k2880",
-            "tokens=64,rows=256,stages=8,steps=2,store=vectors,schedule=balanced,prologue=inside"},
+            "tokens=64,rows=192,warpgroups=3,stages=8,steps=2,store=vectors,prologue=inside"},
            {"g64_m16_n1536_k2048", "tokens=16,rows=256,stages=8,steps=2"},
            {"g128_skewed_n1536_k1024", "tokens=32,rows=256,stages=8,prologue=inside"},
            {"g256_m4_n1024_k1024", "tokens=8,rows=256,stages=8,steps=2,prologue=inside"},

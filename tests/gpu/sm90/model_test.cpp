@@ -54,6 +54,18 @@ TEST(Tiling, AKTileIsDecodedAndMultiplied) {
                    span_ns(one_group(128), "gpu_sm90"));
 }
 
+// 4096 rows are 22 tiles of 192, of which the last is charged like the others.
+TEST(Tiling, RowsOf192LieBetween) {
+  const double tile = 64 * (220 + 2.4 * 128) + 1125;
+  EXPECT_DOUBLE_EQ(span_ns(one_group(128), "gpu_sm90:rows=192,warpgroups=3,steps=2"), tile);
+  EXPECT_LT(span_ns(one_group(128), "gpu_sm90"), tile);
+  EXPECT_GT(span_ns(one_group(128), "gpu_sm90:rows=256,steps=2"), tile);
+  EXPECT_DOUBLE_EQ(span_ns(one_group(768), "gpu_sm90:rows=192,warpgroups=3,steps=2"),
+                   tile);  // 132 tiles
+  EXPECT_DOUBLE_EQ(span_ns(one_group(769), "gpu_sm90:rows=192,warpgroups=3,steps=2"),
+                   2 * tile - 64 * 2.4 * 64);
+}
+
 TEST(Tiling, FewTokensAreBoundByDecoding) {
   for (const std::int64_t m : {8, 16, 40}) {
     EXPECT_DOUBLE_EQ(span_ns(one_group(m), "gpu_sm90:tokens=40"), 64 * 230 + 750) << m;
