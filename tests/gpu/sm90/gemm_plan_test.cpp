@@ -89,7 +89,7 @@ TEST(GemmPlan, RefusesWideTilesOf192Rows) {
   EXPECT_EQ(why_not_of(three), "");
   three.tokens = 192;
   EXPECT_EQ(why_not_of(three),
-            "a thread would need 96 registers for sums, 16 for fragments and about 42 more, and "
+            "a thread would need 96 registers for sums, 16 for fragments and about 44 more, and "
             "has 152: take fewer tokens, rows, steps or blocks, or more warpgroups");
 }
 
