@@ -246,7 +246,7 @@ TEST(ConfinedMemory, IsOneForAllProcesses) {
 #endif
   MatchOptions options = quick_options();
   // Whoever waits for a child that was ended for its memory waits until then.
-  options.call_timeout_seconds = 5;
+  options.call_timeout_seconds = 10;
   const MatchRecord record =
       judge({.champion = variant(""),
              .challenger = contestant_of_file("tests/cheats/eats_memory_in_children.c"),
