@@ -73,7 +73,7 @@ void Pool::stop() {
     static_cast<void>(new std::vector<std::thread>(std::move(workers_)));
     return;
   }
-  stop_ = true;
+  stop_.store(true, std::memory_order_relaxed);
   epoch_.fetch_add(1, std::memory_order_release);
   epoch_.notify_all();
   for (std::thread& worker : workers_) worker.join();
@@ -82,7 +82,7 @@ void Pool::stop() {
 void Pool::work(int thread_index) {
   for (std::uint32_t seen = 0;;) {
     wait_while_equal(epoch_, seen);
-    if (stop_) return;
+    if (stop_.load(std::memory_order_relaxed)) return;
     const std::uint64_t door = enter();
     seen = epoch_of(door);
     if ((door & kClosed) != 0) continue;

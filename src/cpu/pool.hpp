@@ -105,7 +105,7 @@ class Pool {
   Placement placement_;
   Function function_ = nullptr;
   const void* context_ = nullptr;
-  bool stop_ = false;
+  std::atomic<bool> stop_{false};  // who was left out of a run may ask while it is written
   // Bumped to start a run; a worker that has seen epoch e waits for another.
   alignas(64) std::atomic<std::uint32_t> epoch_{0};
   // The epoch of the run that it is the door to (upper half), whether it is closed, and how many
