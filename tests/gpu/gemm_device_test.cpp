@@ -9,9 +9,7 @@
 #include <cstring>
 #include <set>
 
-#include "gpu/backend.hpp"
-#include "gpu/runtime/fake_driver.hpp"
-#include "gpu/runtime/fake_nvrtc.hpp"
+#include "gpu/fake_device.hpp"
 #include "gpu/runtime/temporary_folder.hpp"
 #include "gpu/sm90/kernels/gemm_args.hpp"
 #include "nvfp4/error_message.hpp"
@@ -35,12 +33,7 @@ class Sm90DeviceTest : public ::testing::Test {
     // Kernels differ in their arguments, but all of them begin with the table.
     fake.driver.cuFuncGetParamInfo = nullptr;
     fake.parameter_bytes = {sizeof(GroupTable)};
-    engine.emplace(open_device(gpu_backend(),
-                               {.device = Device(fake.driver),
-                                .compiler = Compiler(FakeNvrtc::make()),
-                                .cache = CubinCache(),
-                                .driver_version = 13000},
-                               "gpu:0"));
+    engine.emplace(gpu::testing::open_fake(fake));
   }
 
   // A plan bound to a scene.
@@ -115,12 +108,7 @@ TEST_F(Sm90DeviceTest, WeightsComeBackFromTheDevice) {
 
 TEST_F(Sm90DeviceTest, WhatWasPreparedIsNotCompiledAgain) {
   const gpu::testing::TemporaryFolder folder;
-  engine.emplace(open_device(gpu_backend(),
-                             {.device = Device(fake.driver),
-                              .compiler = Compiler(FakeNvrtc::make()),
-                              .cache = CubinCache(folder.path()),
-                              .driver_version = 13000},
-                             "gpu:0"));
+  engine.emplace(gpu::testing::open_fake(fake, CubinCache(folder.path())));
   const Problem problem = make_problem({3, 5}, 40, 80, Op::kGemm);
   const int before = FakeNvrtc::compile_count;
   EXPECT_TRUE(calls_of([&] { engine->state().prepare(problem, "gpu_sm90", 8); }).empty())

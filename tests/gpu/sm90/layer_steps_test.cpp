@@ -7,10 +7,7 @@
 
 #include <set>
 
-#include "gpu/backend.hpp"
-#include "gpu/gemm_device.hpp"
-#include "gpu/runtime/fake_driver.hpp"
-#include "gpu/runtime/fake_nvrtc.hpp"
+#include "gpu/fake_device.hpp"
 #include "nvfp4/error_message.hpp"
 #include "thresher/moe.hpp"
 
@@ -19,7 +16,6 @@ namespace {
 
 using gpu::testing::FakeDriver;
 using gpu::testing::FakeLaunch;
-using gpu::testing::FakeNvrtc;
 
 constexpr std::int64_t kHidden = 64;
 constexpr std::int64_t kIntermediate = 48;
@@ -30,12 +26,7 @@ class LayerOnADriver : public ::testing::Test {
  protected:
   LayerOnADriver() {
     fake.driver.cuFuncGetParamInfo = nullptr;  // kernels differ in their arguments
-    engine.emplace(open_device(gpu_backend(),
-                               {.device = Device(fake.driver),
-                                .compiler = Compiler(FakeNvrtc::make()),
-                                .cache = CubinCache(),
-                                .driver_version = 13000},
-                               "gpu:0"));
+    engine.emplace(gpu::testing::open_fake(fake));
   }
 
   MoeLayer make_layer(const MoeOptions& options) const {
