@@ -154,6 +154,7 @@ TEST_P(ConfinedCheats, GainNothing) {
   const OperatorsFiles files;
   MatchOptions options = quick_options();
   options.thread_count = cheat.thread_count;
+  if (cheat.checks.contains(check::kTimeout)) options.call_timeout_seconds = 3;
   options.confinement = {.hidden = {files.folder()}, .without = cheat.without};
   // The gates are enough: every call of theirs is stopped, counted and held like a timed one.
   const Verdict verdict = check_contestant(
