@@ -41,6 +41,11 @@ std::string why_not_half_tile(const GemmConfig& config) {
     return fmt::format("rows = {} need a warpgroup for every 64 of them: take warpgroups = {}",
                        config.weight_rows, strips);
   }
+  // Some of those that load by a consumer spill, and not only the widest.
+  if (!config.specialised) {
+    return fmt::format("rows = {} leave a consumer no registers to load by: take roles = split",
+                       config.weight_rows);
+  }
   if (!is_pass(config.product)) return {};
   return fmt::format(
       "a pass over dual weights takes their rows by 128: rows = {} are no multiple of that",
@@ -144,10 +149,13 @@ int sum_registers(const GemmConfig& config) {
 // the MMAs. Whether it spills a few outside that loop only its own report can tell.
 constexpr int kFinishRegisters = 60;
 
-// Where weights lie changes from tile to tile, and fragments of all steps take two k tiles a round.
+// Where weights lie changes from tile to tile, fragments of all steps take two k tiles a round, and
+// sums of parts are added in between. Kernels of 192 rows have the fewest registers: what is
+// allowed here compiles without a spill anywhere, whatever the types and the store.
 int half_tile_registers(const GemmConfig& config) {
   if (!has_half_tile(config)) return 0;
-  return config.fragment_steps == kStepsPerTile ? 36 : 8;
+  if (config.fragment_steps == kStepsPerTile) return has_parts(config) ? 56 : 44;
+  return has_parts(config) ? 20 : 12;
 }
 
 int other_registers(const GemmConfig& config) {

@@ -68,6 +68,10 @@ TEST(GemmPlan, RefusesRowsThatCannotBeShared) {
   const GemmKnobs three{.weight_rows = 192, .consumer_warpgroups = 3, .fragment_steps = 2};
   EXPECT_EQ(why_not_of(three), "");
   EXPECT_EQ(why_not_of(three, Op::kDual), "");
+  GemmKnobs alone = three;
+  alone.specialised = false;
+  EXPECT_EQ(why_not_of(alone),
+            "rows = 192 leave a consumer no registers to load by: take roles = split");
   GemmKnobs passes = three;
   passes.dual = Dual::kTwoPass;
   EXPECT_EQ(why_not_of(passes), "");
@@ -75,22 +79,30 @@ TEST(GemmPlan, RefusesRowsThatCannotBeShared) {
             "a pass over dual weights takes their rows by 128: rows = 192 are no multiple of that");
 }
 
-// Beyond these the compiler serialises MMAs, or spills beside fragments of four steps.
+// Beyond these the compiler spills; widest_of_192_rows() compiles them (hopper_compile_test.cpp).
 TEST(GemmPlan, RefusesWideTilesOf192Rows) {
-  GemmKnobs three{.tokens = 96, .weight_rows = 192, .consumer_warpgroups = 3};
-  EXPECT_EQ(why_not_of(three), "");
-  three.tokens = 104;
-  EXPECT_EQ(why_not_of(three),
-            "a thread would need 52 registers for sums, 32 for fragments and about 70 more, and "
+  const auto why_not_wide = [](int tokens, int steps, Schedule schedule) {
+    return why_not_of({.tokens = tokens,
+                       .weight_rows = 192,
+                       .consumer_warpgroups = 3,
+                       .stages = 3,
+                       .fragment_steps = steps,
+                       .schedule = schedule});
+  };
+  EXPECT_EQ(why_not_wide(80, 4, Schedule::kTiles), "");
+  EXPECT_EQ(why_not_wide(88, 4, Schedule::kTiles),
+            "a thread would need 44 registers for sums, 32 for fragments and about 78 more, and "
             "has 152: take fewer tokens, rows, steps or blocks, or more warpgroups");
-  three.fragment_steps = 2;
-  EXPECT_EQ(why_not_of(three), "");
-  three.tokens = 184;
-  EXPECT_EQ(why_not_of(three), "");
-  three.tokens = 192;
-  EXPECT_EQ(why_not_of(three),
-            "a thread would need 96 registers for sums, 16 for fragments and about 44 more, and "
-            "has 152: take fewer tokens, rows, steps or blocks, or more warpgroups");
+  EXPECT_EQ(why_not_wide(56, 4, Schedule::kBalanced), "");
+  EXPECT_NE(why_not_wide(64, 4, Schedule::kBalanced), "");
+  EXPECT_EQ(why_not_wide(176, 2, Schedule::kTiles), "");
+  EXPECT_NE(why_not_wide(184, 2, Schedule::kTiles), "");
+  EXPECT_EQ(why_not_wide(160, 2, Schedule::kBalanced), "");
+  EXPECT_NE(why_not_wide(168, 2, Schedule::kBalanced), "");
+  GemmKnobs split{.tokens = 56, .weight_rows = 192, .consumer_warpgroups = 3, .split_k = 2};
+  EXPECT_EQ(why_not_of(split), "");
+  split.tokens = 64;
+  EXPECT_NE(why_not_of(split), "");
 }
 
 TEST(GemmPlan, GroupedLaunchFillsTheDevice) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <utility>
 
 #include "gpu/runtime/compiler.hpp"
 #include "gpu/sm90/choose.hpp"
@@ -13,43 +14,75 @@
 namespace thresher::gpu::sm90 {
 namespace {
 
-Problem small_problem(Op op) {
-  return {.name = "p", .op = op, .groups = {{.m = 40, .n = 200, .k = 336}}};
+// What a kernel is compiled for, besides its knobs.
+struct Run {
+  Op op = Op::kGemm;
+  Activations activations = Activations::kNvfp4;
+  Output output = Output::kFp16;
+};
+
+Problem small_problem(const Run& run) {
+  return {.name = "p",
+          .op = run.op,
+          .activations = run.activations,
+          .output = run.output,
+          .groups = {{.m = 40, .n = 200, .k = 336}}};
 }
 
-bool can_run(const GemmKnobs& knobs, Op op) {
-  const Problem problem = small_problem(op);
-  return why_not(knobs, {.problem = problem, .token_limit = token_count(problem)}).empty();
+// What the knobs can run, first of those types whose turn it is.
+std::vector<Run> runs_of(const GemmKnobs& knobs, std::size_t turn) {
+  constexpr std::pair<Activations, Output> kTypes[] = {{Activations::kNvfp4, Output::kFp16},
+                                                       {Activations::kBf16, Output::kFp32}};
+  std::vector<Run> runs;
+  for (std::size_t i = 0; i < std::size(kTypes); ++i) {
+    const auto& [activations, output] = kTypes[(turn + i) % std::size(kTypes)];
+    for (const Op op : {Op::kGemm, Op::kDual}) {
+      const Run run{op, activations, output};
+      const Problem problem = small_problem(run);
+      if (!why_not(knobs, {.problem = problem, .token_limit = token_count(problem)}).empty()) {
+        continue;
+      }
+      runs.push_back(run);
+    }
+  }
+  return runs;
 }
 
-GemmPlan plan_for(const GemmKnobs& knobs, Op op = Op::kGemm) {
-  const Problem problem = small_problem(op);
-  const PlanRequest request{.problem = problem, .token_limit = token_count(problem)};
-  EXPECT_EQ(why_not(knobs, request), "");
-  return make_plan(knobs, request);
-}
-
-std::set<std::string> sources_of(const GemmPlan& plan) {
+std::set<std::string> sources_of(const GemmKnobs& knobs, const Run& run) {
+  const Problem problem = small_problem(run);
+  const GemmPlan plan = make_plan(knobs, {.problem = problem, .token_limit = token_count(problem)});
   std::set<std::string> sources;
   if (plan.images) sources.insert(entry_source(*plan.images));
   for (const GemmLaunch& launch : plan.launches) sources.insert(entry_source(launch));
   return sources;
 }
 
-// All that have a name, and all that the engine chooses from: each for one operation, which takes
-// turns, or for both.
-std::set<std::string> all_sources(bool both) {
+// The widest tiles of 192 rows that supports() admits, whole and in parts. Results leave from
+// registers, which takes the most of them.
+std::vector<Variant> widest_of_192_rows() {
+  const auto widest = [](int tokens, int steps, Schedule schedule) {
+    return Variant{.knobs = {.tokens = tokens,
+                             .weight_rows = 192,
+                             .consumer_warpgroups = 3,
+                             .fragment_steps = steps,
+                             .schedule = schedule}};
+  };
+  return {widest(80, 4, Schedule::kTiles), widest(56, 4, Schedule::kBalanced),
+          widest(176, 2, Schedule::kTiles), widest(160, 2, Schedule::kBalanced)};
+}
+
+// All that have a name, and all that the engine chooses from: each for one operation and one pair
+// of types, which take turns, or for all that it can run, and then the widest of 192 rows as well.
+std::set<std::string> all_sources(bool every) {
   std::vector<Variant> all = choices();
   for (const Variant& variant : named_variants()) all.push_back(variant);
+  const std::vector<Variant> widest = widest_of_192_rows();
+  if (every) all.insert(all.end(), widest.begin(), widest.end());
   std::set<std::string> sources;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const GemmKnobs& knobs = all[i].knobs;
-    const bool is_dual = can_run(knobs, Op::kDual) && (i % 2 != 0 || !can_run(knobs, Op::kGemm));
-    for (const Op op : {Op::kGemm, Op::kDual}) {
-      if (both ? can_run(knobs, op) : is_dual == (op == Op::kDual)) {
-        sources.merge(sources_of(plan_for(knobs, op)));
-      }
-    }
+    std::vector<Run> runs = runs_of(all[i].knobs, i / 2);
+    if (!every) runs = {runs.at(i % 2 % runs.size())};
+    for (const Run& run : runs) sources.merge(sources_of(all[i].knobs, run));
   }
   return sources;
 }
