@@ -21,13 +21,12 @@ constexpr std::int64_t kTilesCounted = 64;
 constexpr double kLaunchUs = 2;
 constexpr double kGraphLaunchUs = 1;  // the device finds the next one by itself
 
-// Decoding a k tile and its MMAs. 192 rows were fitted apart from the others: they lie between
-// them, nearer to 256 than their share. 64 rows, which only a pass of a single warpgroup over dual
+// Decoding a k tile and its MMAs. 64 rows, which only a pass of a single warpgroup over dual
 // weights has, are charged like 128: no times were fitted for them, and the engine chooses among no
 // passes.
 double hopper_compute_ns(int rows, int width) {
   if (rows == 256) return kDecodeNs + kEightColumnsNs / 8 * width;
-  if (rows == 192) return 220 + 2.4 * width;
+  if (rows == 192) return kDecodeNsOf192 + kEightColumnsNsOf192 / 8 * width;
   return std::max(230.0, 165 + 1.5 * width);
 }
 

@@ -56,7 +56,8 @@ std::int64_t Extents::tiles(const GemmConfig& config) const {
 }
 
 std::int64_t Extents::cost(const GemmConfig& config) const {
-  return tiles(config) * (k_tiles_max * k_tile_cost(static_cast<u32>(config.tokens)) + kFinishCost);
+  const u32 k_tile = k_tile_cost(config.weight_rows, static_cast<u32>(config.tokens));
+  return tiles(config) * (k_tiles_max * k_tile + kFinishCost);
 }
 
 std::int64_t Extents::image_tasks() const {

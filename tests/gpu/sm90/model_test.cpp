@@ -66,6 +66,14 @@ TEST(Tiling, RowsOf192LieBetween) {
                    2 * tile - 64 * 2.4 * 64);
 }
 
+// The choice and the kernels of a balanced schedule count with the same times, the latter in whole
+// units of 8 columns: 250 / 24 and 220 / 19.2.
+TEST(TileTime, KernelsCountAsTheModelDoes) {
+  for (const int rows : {128, 256}) EXPECT_EQ(k_tile_cost(rows, 128), 16u + 10) << rows;
+  EXPECT_EQ(k_tile_cost(192, 128), 16u + 11);
+  EXPECT_EQ(k_tile_cost(192, 8), 1u + 11);
+}
+
 TEST(Tiling, FewTokensAreBoundByDecoding) {
   for (const std::int64_t m : {8, 16, 40}) {
     EXPECT_DOUBLE_EQ(span_ns(one_group(m), "gpu_sm90:tokens=40"), 64 * 230 + 750) << m;

@@ -7,7 +7,7 @@
 //
 // Inputs: weights packed as in weight_layout.hpp, activations as images from activation_images.cuh,
 // or as they are, to be made into images first (image_shares.cuh).
-// Roles: one thread fills the stages (gemm_loader.cuh), one or two warpgroups decode and multiply
+// Roles: one thread fills the stages (gemm_loader.cuh), one to four warpgroups decode and multiply
 // (gemm_multiply.cuh) and finish their part of the tile (gemm_values.cuh, store_*.cuh). Blocks stay
 // and walk the tiles of all groups (tile_walk.cuh); the loader runs ahead across tiles.
 // Limits: k a multiple of 16; any n; any number of tokens per group, none included.

@@ -176,7 +176,7 @@ class TileWalk {
 template <GemmConfig kConfig>
 struct BalancedLength {
   THRESHER_DEVICE static u32 of_tile(u32 k_tile_count, u32 width) {
-    return k_tile_count * k_tile_cost(width) + kFinishCost;
+    return k_tile_count * k_tile_cost(kConfig.weight_rows, width) + kFinishCost;
   }
 
   // Of the tiles of one row tile.
@@ -200,7 +200,7 @@ class BalancedWalk {
   THRESHER_DEVICE BalancedWalk(const GemmArgs& args, const GroupBook& book)
       : finder_(args, book), block_(walker_index<kConfig>()) {
     // No stretch within a tile is so short that no k tile begins in it.
-    constexpr u32 kShortest = k_tile_cost(kConfig.tokens);
+    constexpr u32 kShortest = k_tile_cost(kConfig.weight_rows, kConfig.tokens);
     const u32 begin = book.begin_of_launch();
     const u32 total = book.length();
     const u32 equal = divide_up(total - begin, walker_count<kConfig>());
@@ -247,7 +247,7 @@ class BalancedWalk {
       in_tile = in_row - (in_row >= last_begin ? last_begin : token_tile * full_length);
     }
     const u32 width = tiles.width_of(token_tile);
-    const u32 cost = k_tile_cost(width);
+    const u32 cost = k_tile_cost(kConfig.weight_rows, width);
 
     const u32 tile_begin = position_ - in_tile;
     const u32 first = divide_up(in_tile, cost);
