@@ -28,9 +28,10 @@ std::vector<gpu::sm90::Variant> variants_with_kernels() {
 }
 
 // Ragged groups, one empty, none a multiple of anything; n and k with edges. One group has more
-// tokens than the narrow tiles, so that blocks walk.
+// tokens than the narrow tiles, so that blocks walk; rows have more than one tile of 192, of which
+// the second begins with the half of a tile of weights.
 Problem ragged(Op op, Activations activations, Output output = Output::kFp16) {
-  return make_problem({5, 0, 70, 17}, 130, 144, op, activations, output);
+  return make_problem({5, 0, 70, 17}, 202, 144, op, activations, output);
 }
 
 std::vector<std::pair<Activations, Output>> every_type() {

@@ -151,9 +151,10 @@ TEST(GemmKnobs, SplitK) {
   expect_right<GemmKnobs{.tokens = 16, .split_k = 2}, Op::kDual, OutputType::kFp16>();
 }
 
+constexpr GemmKnobs kThree{.tokens = 16, .weight_rows = 192, .consumer_warpgroups = 3};
+
 // Every second tile begins in the middle of a tile of weights.
 TEST(GemmKnobs, Rows192) {
-  constexpr GemmKnobs kThree{.tokens = 16, .weight_rows = 192, .consumer_warpgroups = 3};
   expect_right<kThree>({.m = kRagged, .n = 500, .k = 208});
   expect_right<kThree>({.m = kRagged, .n = 260, .k = 80});
   expect_right<kThree, Op::kDual, OutputType::kFp16>({.m = kRagged, .n = 300, .k = 208});
@@ -168,6 +169,28 @@ TEST(GemmKnobs, Rows192) {
                          .consumer_warpgroups = 3,
                          .store = Store::kVectors,
                          .schedule = Schedule::kBalanced}>({.m = kRagged, .n = 500, .k = 336});
+}
+
+constexpr GemmKnobs three_with(auto turn) {
+  GemmKnobs knobs = kThree;
+  turn(knobs);
+  return knobs;
+}
+
+// What walks, loads and stores in another way, on three row tiles, of which the second begins with
+// the half of a tile of weights, and on an edge within such a tile.
+TEST(GemmKnobs, Rows192WithOtherKnobs) {
+  const Shape three_tiles{.m = {5, 0, 17}, .n = 500, .k = 208};
+  const Shape half_tile{.m = {5, 0, 17}, .n = 260, .k = 144};
+  expect_right<three_with([](GemmKnobs& k) { k.split_k = 2; })>(three_tiles);
+  expect_right<three_with([](GemmKnobs& k) { k.arrive = Arrive::kWarp; })>(half_tile);
+  constexpr GemmKnobs kStaged = three_with([](GemmKnobs& k) { k.store = Store::kStaged; });
+  expect_right<kStaged, Op::kGemm, OutputType::kFp16>(
+      {.m = three_tiles.m, .n = 504, .k = three_tiles.k}, {.stride_padding = 8});
+  constexpr GemmKnobs kInside = three_with(
+      [](GemmKnobs& k) { k.schedule = Schedule::kBalanced, k.prologue = Prologue::kInside; });
+  expect_right<kInside>(three_tiles);
+  expect_right<kInside, Op::kDual, OutputType::kBf16>({.m = three_tiles.m, .n = 300, .k = 336});
 }
 
 // Three blocks share the work: stretches end inside tiles, and with few tiles a tile has three
