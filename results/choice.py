@@ -13,7 +13,7 @@ import subprocess
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("thresher")
-    parser.add_argument("--suite", nargs="+", default=["seeds", "dual", "decode", "experts"])
+    parser.add_argument("--suite", nargs="+", default=["seeds", "dual", "decode", "experts", "models"])
     arguments = parser.parse_args()
     listed = subprocess.run(
         [arguments.thresher, "variants", "--backend", "gpu", "--choices", "--json"],

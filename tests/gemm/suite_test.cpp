@@ -40,8 +40,9 @@ TEST(Suite, EveryFileIsInsideTheBinary) {
   }
   std::sort(stems.begin(), stems.end());
   EXPECT_EQ(stems, builtin_suite_names());
-  EXPECT_EQ(stems, (std::vector<std::string>{"decode", "dual", "dual_wide", "edges", "experts",
-                                             "seeds", "small", "tank", "tank_cpu", "tank_gpu"}));
+  EXPECT_EQ(stems,
+            (std::vector<std::string>{"decode", "dual", "dual_wide", "edges", "experts", "models",
+                                      "seeds", "small", "tank", "tank_cpu", "tank_gpu"}));
 }
 
 TEST(Suite, SeedsAreTheFoundingShapes) {
@@ -113,17 +114,18 @@ TEST(Suite, AnUnknownNameListsTheKnownOnes) {
   EXPECT_EQ(
       nvfp4::error_message([] { load_suite("sedes"); }),
       "unknown suite 'sedes'; give the path of a .toml file or one of decode, dual, dual_wide, "
-      "edges, experts, seeds, small, tank, tank_cpu, tank_gpu; did you mean 'seeds'?");
+      "edges, experts, models, seeds, small, tank, tank_cpu, tank_gpu; did you mean 'seeds'?");
 }
 
 TEST(Suite, AnUnreadableFileListsTheKnownOnes) {
   EXPECT_EQ(nvfp4::error_message([] { load_suite("mine.toml"); }),
             "cannot read suite 'mine.toml': No such file or directory; suites that need no file: "
-            "decode, dual, dual_wide, edges, experts, seeds, small, tank, tank_cpu, tank_gpu");
+            "decode, dual, dual_wide, edges, experts, models, seeds, small, tank, tank_cpu, "
+            "tank_gpu");
   EXPECT_EQ(nvfp4::error_message([] { load_suite_file(kSuitesFolder); }),
             "cannot read suite '" + kSuitesFolder.string() +
                 "': Is a directory; suites that need no file: decode, dual, dual_wide, edges, "
-                "experts, seeds, small, tank, tank_cpu, tank_gpu");
+                "experts, models, seeds, small, tank, tank_cpu, tank_gpu");
 }
 
 TEST(Suite, AnEndlessFileEnds) {

@@ -88,6 +88,22 @@ TEST(Choose, KeepsItsChoices) {
            {"g64_m16_n1536_k2048", "tokens=16,rows=256,stages=8,steps=2"},
            {"g128_skewed_n1536_k1024", "tokens=32,rows=256,stages=8,prologue=inside"},
            {"g256_m4_n1024_k1024", "tokens=8,rows=256,stages=8,steps=2,prologue=inside"},
+       }},
+      // What the model of time says: nobody has timed these yet.
+      {"models",
+       {
+           {"qwen3_30b_gate_up", "tokens=32,rows=256,stages=8,prologue=inside"},
+           {"qwen3_235b_gate_up",
+            "tokens=96,rows=256,stages=6,steps=2,store=vectors,schedule=balanced,prologue=inside"},
+           {"deepseek_v3_down",
+            "tokens=96,rows=256,stages=6,steps=2,store=vectors,schedule=balanced,prologue=inside"},
+           {"glm_4_5_air_down", "tokens=48,rows=256,stages=8,prologue=inside"},
+           {"gpt_oss_20b_gate_up",
+            "tokens=96,rows=256,stages=6,steps=2,store=vectors,schedule=balanced,prologue=inside"},
+           {"minimax_m2_gate_up", "tokens=32,rows=256,stages=8,prologue=inside"},
+           {"nemotron_3_30b_down",
+            "tokens=64,rows=256,stages=8,steps=2,store=vectors,schedule=balanced,prologue=inside"},
+           {"mistral_4_down", "tokens=96,rows=256,stages=6,steps=2,store=vectors,prologue=inside"},
        }}};
   for (const auto& [suite, choices] : expected) {
     for (const Problem& problem : load_suite(suite).problems) {

@@ -86,7 +86,7 @@ std::vector<Complaint> complaints_about_parts() {
       {with("", "risk = \"none\""), "1:8", "risk = \"none\" is none of low, medium, high"},
       {with("suite", "suite = \"sedes\""), "1:9",
        "unknown suite 'sedes'; give the path of a .toml file or one of decode, dual, dual_wide, "
-       "edges, experts, seeds, small, tank, tank_cpu, tank_gpu; did you mean 'seeds'?"},
+       "edges, experts, models, seeds, small, tank, tank_cpu, tank_gpu; did you mean 'seeds'?"},
       {std::string(kPitchBytesMax + 1, ' '), "1:1", "the file has more than 65536 bytes"},
       {"#" + std::string(5000, '.'), "1:1", "the file has more than 4096 dots"},
   };
