@@ -1,21 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the tables of README.md, results/README.md, docs/moe.md and docs/python.md that come from the files in results/.
+"""Writes the tables of README.md, results/README.md, docs/hopper.md, docs/moe.md and docs/python.md that come from the files in results/.
 
 A table stands between the lines `<!-- table FILE -->` and `<!-- end of table -->`, or `<!-- table FILE SUITE... -->` for
 some of its suites, where FILE is made by `thresher bench --json`, by choice.py, by rematch.py, by bench/generation.py or by
-`thresher ledger export`, from the root of the house.
+`thresher ledger export`, from the root of the house. Where FILE is the folder results/h200, it is the table of goals.
 
     results/tables.py            rewrites the tables
     results/tables.py --check    exit code 1 if a document does not show what the files say
 """
 import json
+import math
 import pathlib
 import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-DOCUMENTS = (ROOT / "README.md", ROOT / "results" / "README.md", ROOT / "docs" / "moe.md", ROOT / "docs" / "python.md")
+DOCUMENTS = (ROOT / "README.md", ROOT / "results" / "README.md",
+             *(ROOT / "docs" / name for name in ("hopper.md", "moe.md", "python.md")))
 TABLE = re.compile(r"(<!-- table (\S+)((?: \w+)*) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
 
 
@@ -70,22 +72,92 @@ def surroundings_table(file):
                         for rows in zip(*timings)))
 
 
-def choice_sentence(rows):
-    """The first line of a problem is what the engine chose, the others what it could have chosen."""
-    worse = []
-    problems = list(dict.fromkeys(row["problem"] for row in rows))
-    for problem in problems:
+def choice_ratios(rows):
+    """By problem, the choice's time over the best shape's. The first line of a problem is what the engine chose, the others
+    what it could have chosen."""
+    ratios = {}
+    for problem in dict.fromkeys(row["problem"] for row in rows):
         chosen, *tried = [row for row in rows if row["problem"] == problem]
         best = min(row["median_us"] for row in tried)
         # Timed among the others, if it is one of them: seconds apart, clocks differ.
         same = [row for row in tried if row["variant"] == chosen["variant"]]
-        ratio = (same or [chosen])[0]["median_us"] / best
-        if ratio > 1:
-            worse.append(f"`{problem}` ({ratio:.3f} of its time)")
-    shapes = max(sum(row["problem"] == problem for row in rows) - 1 for problem in problems)
+        ratios[problem] = (same or [chosen])[0]["median_us"] / best
+    return ratios
+
+
+def shape_count(rows):
+    return max(sum(row["problem"] == problem for row in rows) - 1 for problem in {row["problem"] for row in rows})
+
+
+def choice_sentence(rows):
+    ratios = choice_ratios(rows)
+    worse = [f"`{problem}` ({ratio:.3f} of its time)" for problem, ratio in ratios.items() if ratio > 1]
     others = f"; not on {' and '.join(worse)}" if worse else ""
-    return (f"The choice is the best of {shapes} shapes on {len(problems) - len(worse)} of "
-            f"{len(problems)} problems{others}.\n")
+    return (f"The choice is the best of {shape_count(rows)} shapes on {len(ratios) - len(worse)} of "
+            f"{len(ratios)} problems{others}.\n")
+
+
+def ratios_of(rows, others):
+    """Times over those of the same problems in other records, where both are of one variant."""
+    times = {(row["suite"], row["problem"], row["variant"]): row["median_us"] for row in others}
+    keys = [(row["median_us"], (row["suite"], row["problem"], row["variant"])) for row in rows]
+    return [us / times[key] for us, key in keys if key in times]
+
+
+def range_text(values, ending=""):
+    return f"{min(values):.2f}{ending} to {max(values):.2f}{ending}"
+
+
+def shares_text(rows):
+    return " / ".join(f"{row['share_of_light']:.2f}" for row in rows)
+
+
+def geomean(values):
+    return math.exp(sum(math.log(value) for value in values) / len(values))
+
+
+def goals_table(folder):
+    """What the kernels were to reach, and what the records say of it."""
+    read = {name: rows_of(f"{folder}/{name}.jsonl")
+            for name in ("bench", "bench_back_to_back", "choice", "device_sizes", "dual_wide", "w4a16")}
+
+    def of_suite(suite, name="bench"):
+        return [row for row in read[name] if row["suite"] == suite]
+
+    def shares(suite, name="bench"):
+        return [row["share_of_light"] for row in of_suite(suite, name)]
+
+    def met(is_met):
+        return "yes" if is_met else "no"
+
+    ahead = {suite: [min(row["peers"].values()) / row["median_us"] for row in of_suite(suite)]
+             for suite in ("seeds", "dual", "decode", "experts")}
+    every = [ratio for ratios in ahead.values() for ratio in ratios]
+    faster = ", ".join(f"{suite} {sum(ratio > 1 for ratio in ratios)} of {len(ratios)} (least {min(ratios):.2f}x)"
+                       for suite, ratios in ahead.items())
+    seeds = shares("seeds", "bench_back_to_back")
+    decode = shares("decode", "bench_back_to_back")
+    w4a16 = ratios_of(read["w4a16"], read["device_sizes"])
+    sizes = ratios_of(read["device_sizes"], read["dual_wide"])
+    choice = max(choice_ratios(read["choice"]).values())
+    models = of_suite("models")
+    return table(["goal", "measured", "met"], [
+        ["faster than every peer, NVFP4 activations", f"than cuBLAS on ready 16-bit weights: {faster}", met(min(every) > 1)],
+        ["the same with bf16 activations; 1.25x of Humming on `seeds` and `decode`", "not in the records", "not known"],
+        ["`seeds` back to back: geomean 0.75 of the floor's speed, none under 0.65",
+         f"geomean {geomean(seeds):.2f}: {shares_text(of_suite('seeds', 'bench_back_to_back'))}; among foreign kernels "
+         f"{geomean(shares('seeds')):.2f}: {shares_text(of_suite('seeds'))}", met(geomean(seeds) >= 0.75 and min(seeds) >= 0.65)],
+        ["`models`, 20 to 100 tokens per expert: geomean 0.60", f"geomean {geomean(shares('models')):.2f}" if models
+         else "not measured yet", met(geomean(shares("models")) >= 0.6) if models else "not known"],
+        ["`decode`: 0.85 of the floor's speed on the large three, 0.70 on the small one",
+         f"back to back {shares_text(of_suite('decode', 'bench_back_to_back'))}; among foreign kernels "
+         f"{shares_text(of_suite('decode'))}", met(min(decode[:3]) >= 0.85 and decode[3] >= 0.7)],
+        ["bf16 activations within 3 % of NVFP4", f"{range_text(w4a16)} of its time with sizes on the device", met(max(w4a16) <= 1.03)],
+        ["sizes on the device within 2 % of sizes on the host", f"`dual`: {range_text(sizes)}; of others no baseline is in the records",
+         f"{met(max(sizes) <= 1.02)} on `dual`"],
+        ["the choice within 3 % of the best", f"{(choice - 1) * 100:.1f} % behind the best of {shape_count(read['choice'])} shapes at most, "
+         "before there were 192 rows and 104 tokens", f"{met(choice <= 1.03)} then"],
+    ])
 
 
 def speedup_text(speedup):
@@ -203,6 +275,8 @@ def variants_table(rows):
 
 
 def table_of(file, suites):
+    if (ROOT / file).is_dir():
+        return goals_table(file)
     if file.endswith("/ampere.jsonl"):
         return variants_table(rows_of(file))
     if file.endswith("/layer_peers.jsonl"):
