@@ -43,7 +43,7 @@ TEST(ShippedGpuPitches, AreTheSeedsContestants) {
        {"pipeline_stages", "tile_shape", "weight_tile", "tall_tile", "bulk_store_epilogue",
         "vector_store", "warp_specialisation", "stream_parallelism", "graph", "grouped_launch",
         "balanced_schedule", "split_k", "fused_dual", "two_pass_dual", "small_token_tile",
-        "prologue_inside"}) {
+        "prologue_inside", "three_warpgroups", "one_wave"}) {
     EXPECT_TRUE(pitches.contains(name)) << name;
   }
   for (const auto& [name, pitch] : pitches) EXPECT_EQ(pitch.backend, "gpu") << name;
