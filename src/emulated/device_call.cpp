@@ -166,8 +166,6 @@ void DeviceCall::run_launches(const gpu::sm90::GemmPlan& plan, const KernelSet& 
     const gpu::sm90::GemmLaunch& launch = plan.launches[i];
     const gpu::sm90::GemmArgs args = call_args(plan, launch, memory);
     const KernelSet::Gemm kernel = kernels.gemm(launch.kind, launch.config);
-    // The first of a call's launches is on the caller's stream.
-    const bool in_lane = streams && (plan.images || i > 0);
     in_launch(fmt::format("GEMM launch {} of {}", i + 1, plan.launches.size()),
               {.block_count = launch.block_count,
                .cluster_blocks = launch.cluster_blocks,
@@ -179,7 +177,7 @@ void DeviceCall::run_launches(const gpu::sm90::GemmPlan& plan, const KernelSet& 
                .register_count = launch.register_count,
                .tensor_sums = how.tensor_sums,
                .order = {.dependent = dependent,
-                         .lane = in_lane ? static_cast<int>(launch.first_group) : -1},
+                         .lane = streams ? static_cast<int>(launch.first_group) : -1},
                .types = types_of(launch.config),
                .history = history},
               [&] { kernel(args); });

@@ -302,10 +302,12 @@ class GpuCall : public backend::Call {
       for (const Step& step : steps_) step.launch(stream, rows);
       return;
     }
-    steps_.front().launch(stream, rows);
+    // All groups wait for a prologue, and no group for another one.
+    const std::size_t prologues = plan_->gemm.images ? 1 : 0;
+    for (std::size_t i = 0; i < prologues; ++i) steps_[i].launch(stream, rows);
     events_.front().record(stream);
     for (const Stream& other : *pool_) other.wait(events_.front());
-    for (std::size_t i = 1; i < steps_.size(); ++i) {
+    for (std::size_t i = prologues; i < steps_.size(); ++i) {
       steps_[i].launch((*pool_)[steps_[i].lane % pool_->size()], rows);
     }
     for (std::size_t i = 0; i < pool_->size(); ++i) {

@@ -18,11 +18,11 @@ constexpr gpu::sm90::GemmKnobs kKnobs{
     .tokens = 16, .split_k = 2, .launches = gpu::sm90::Launches::kStreams};
 
 // Two groups, so two launches, with `kernel` in the place of the GEMM.
-std::string message_of(KernelSet::Gemm kernel) {
+std::string message_of(KernelSet::Gemm kernel, const gpu::sm90::GemmKnobs& knobs = kKnobs) {
   const Scene scene(Engine({.device = "emulator"}), make_problem({4, 5}, 64, 144));
   const Problem& problem = scene.problem();
   const gpu::sm90::GemmPlan plan =
-      gpu::sm90::make_plan(kKnobs, {.problem = problem, .token_limit = 9, .limits = kFewSms});
+      gpu::sm90::make_plan(knobs, {.problem = problem, .token_limit = 9, .limits = kFewSms});
   KernelSet kernels;
   kernels.add(plan.launches[0].kind, plan.launches[0].config, kernel);
   add_kernels<kKnobs, Op::kGemm, gpu::sm90::ActivationType::kNvfp4, gpu::sm90::OutputType::kFp32>(
@@ -85,6 +85,20 @@ TEST(DeviceCall, StreamsRunSideBySide) {
   expect_part(message,
               "(counters + 4), which thread 0 of block 0 of the launch before wrote: that "
               "one runs beside it, on another stream");
+}
+
+// Without a prologue nothing comes before the first of them.
+TEST(DeviceCall, WithoutAPrologueTheFirstGroupIsNoOneElses) {
+  gpu::sm90::GemmKnobs knobs = kKnobs;
+  knobs.prologue = gpu::sm90::Prologue::kNone;
+  const std::string message = message_of(
+      [](const gpu::sm90::GemmArgs& args) {
+        if (gpu::hw::block_index() != 0 || gpu::hw::thread_index() != 0) return;
+        gpu::hw::atomic_add(args.counters + 1, 1);
+      },
+      knobs);
+  expect_part(message, "GEMM launch 2 of 2: ");
+  expect_part(message, "that one runs beside it, on another stream");
 }
 
 TEST(DeviceCall, KernelsThatAreNotThere) {

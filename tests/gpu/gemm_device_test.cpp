@@ -336,6 +336,21 @@ TEST_F(Sm90DeviceTest, StreamsArePooled) {
   EXPECT_EQ(calls.count("cuCtxSynchronize") + calls.count("cuStreamSynchronize"), 0u);
 }
 
+// With nothing to wait for, the first group is on a stream of its own like all others.
+TEST_F(Sm90DeviceTest, StreamsForkFirstWhereThereIsNoPrologue) {
+  const Scene scene(*engine, make_problem(std::vector<std::int64_t>(10, 2), 128, 128));
+  const Bound bound(*engine, scene, "gpu_sm80:launches=streams");
+  const Stream stream(gpu_of(*engine).device);
+  calls_of([&] { bound.call.enqueue(stream.handle()); });
+  ASSERT_EQ(fake.launches.size(), 10u);
+  for (const FakeLaunch& launch : fake.launches) EXPECT_NE(launch.config.stream, stream.handle());
+  const auto first_of = [&](const char* name) {
+    return std::find(fake.calls.begin(), fake.calls.end(), name) - fake.calls.begin();
+  };
+  EXPECT_LT(first_of("cuEventRecord"), first_of("cuLaunchKernelEx"));
+  EXPECT_LT(first_of("cuStreamWaitEvent"), first_of("cuLaunchKernelEx"));
+}
+
 TEST_F(Sm90DeviceTest, EveryKernelIsCompiledOnceAndTold) {
   const int before = FakeNvrtc::compile_count;
   const Plan plan = engine->plan(make_problem({3, 5, 2}, 40, 80), "gpu_sm90:launches=per_group");
