@@ -40,6 +40,17 @@ struct ReportLine {
 
 using KnobValues = std::map<std::string, std::string>;
 
+// How `verify` goes about the calls of a backend.
+struct Checks {
+  std::size_t cases_at_a_time = 1;  // 0: one per core
+  int calls = 1;   // of every plan: a second one finds what the first has left behind
+  int orders = 1;  // in which what is asynchronous may happen: an engine each
+  // Of the host's memory, for every copy of a problem that an engine is given.
+  int host_copies = 1;
+  // The device that knows sooner what is right; empty: this one itself.
+  std::string_view witness = {};
+};
+
 struct Backend {
   std::string_view name;  // "cpu", "gpu", "emulator": what --backend and pitches say
   bool numbered = false;  // whether there are several of its devices: "gpu:1", "emulator:sm80"
@@ -51,9 +62,18 @@ struct Backend {
   std::string_view pitch_folder;  // where its shipped pitches lie
   double pilot_seconds = 0;       // that a pilot run of a season takes
 
-  bool has_threads = false;     // its devices compute with as many as their engine was asked for
-  bool in_host_memory = false;  // any host memory serves as theirs
-  bool compiles = false;        // making a plan compiles kernels: several at once are worth it
+  // So many plans are worth preparing before somebody asks for them: a compiler makes them.
+  std::size_t plans_ahead = 0;
+  // So much of a layer is worth packing for being timed; 0: all of it.
+  double timed_weight_bytes = 0;
+  Checks checks;
+  // What an engine computes with that was asked for so many threads; 0 where they are not its own.
+  int (*threads)(int asked) = [](int) { return 0; };
+  // The numbers of threads that must agree, of those asked for or else two; none where there are
+  // no threads.
+  std::vector<int> (*agreeing_threads)(std::vector<int> asked) = [](std::vector<int>) {
+    return std::vector<int>();
+  };
 
   // Variants.
   std::vector<std::string> (*named_variants)() = nullptr;  // the default first, not all run here

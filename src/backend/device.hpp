@@ -5,7 +5,10 @@
 // (engine/operands.cpp), and belongs to this device: implementations cast to their own types.
 #pragma once
 
+#include <cstring>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -65,6 +68,28 @@ class Buffer {
   virtual void copy_out(std::span<std::byte> to, std::size_t offset_bytes) const = 0;
 };
 
+// In memory of the host that somebody else owns.
+class HostBuffer : public Buffer {
+ public:
+  explicit HostBuffer(std::span<std::byte> memory) : memory_(memory) {}
+  void* data() const override { return memory_.data(); }
+  std::size_t bytes() const override { return memory_.size(); }
+  void copy_in(std::span<const std::byte> from, std::size_t offset_bytes) const override {
+    copy(memory_.data() + offset_bytes, from.data(), from.size());
+  }
+  void copy_out(std::span<std::byte> to, std::size_t offset_bytes) const override {
+    copy(to.data(), memory_.data() + offset_bytes, to.size());
+  }
+
+ private:
+  // What has been placed here is here already.
+  static void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
+    if (bytes != 0 && to != from) std::memcpy(to, from, bytes);
+  }
+
+  const std::span<std::byte> memory_;
+};
+
 class Call {
  public:
   virtual ~Call() = default;
@@ -119,12 +144,32 @@ class Device {
   virtual std::vector<Fact> facts() const { return {}; }
   // How much of what a call reads the next one may still find in a cache.
   virtual std::size_t cache_bytes() const { return 0; }
+  // So many copies, used in turn, that nobody finds in a cache what he has read before. `on_host`:
+  // so many where the caches are the host's.
+  virtual std::size_t cold_copies(double /*bytes*/, std::size_t on_host) const { return on_host; }
+  // What choices depend on besides threads, for ledgers.
+  virtual std::optional<SmLimits> limits() const { return std::nullopt; }
   // That it computes at just now; 0 where nobody tells.
   virtual int clock_mhz() const { return 0; }
 
   virtual std::unique_ptr<Buffer> allocate(std::size_t bytes) const = 0;
   virtual void synchronize() const {}
+  // Memory of its own for so many bytes of the host's; null where the host's serve.
+  virtual std::unique_ptr<Buffer> mirror(std::size_t /*bytes*/) const { return nullptr; }
+  // Its own memory for what lies there, or that very memory where it serves: copies between the two
+  // then do nothing. Who places what he must not write does not write here either.
+  std::unique_ptr<Buffer> place(std::span<const std::byte> host) const {
+    if (std::unique_ptr<Buffer> own = mirror(host.size())) return own;
+    return std::make_unique<HostBuffer>(
+        std::span(const_cast<std::byte*>(host.data()), host.size()));
+  }
+  // Held while a call is queued: calls that share memory take turns where queueing computes.
+  virtual std::unique_lock<std::mutex> turn(std::mutex& mutex) const {
+    return std::unique_lock(mutex);
+  }
 
+  // So many calls of pack() are worth making side by side.
+  virtual std::size_t packs_at_a_time() const { return 1; }
   // The members that all devices' weights and plans have are the engine's to fill in.
   virtual std::shared_ptr<Weights> pack(const WeightMatrices& matrices) const = 0;
   virtual std::shared_ptr<Weights> duplicate(const Weights& weights) const = 0;

@@ -125,11 +125,7 @@ class Bench {
   }
 
   std::vector<BenchRow> run() {
-    if (backend_of_device(lane_options_.front().device).in_host_memory) {
-      check_cold_problems_fit(problems_);
-    } else {
-      check_problems_fit(problems_, 0, 1);
-    }
+    check_cold_problems_fit(problems_, backend_of_device(lane_options_.front().device));
     for (const EngineOptions& options : lane_options_) open_lane(options);
     for (const SelectedProblem& selected : problems_) {
       const Inputs inputs = make_inputs(selected.problem, InputFamily::kNatural, options_.seed);

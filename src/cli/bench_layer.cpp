@@ -21,12 +21,10 @@ using measure::LayerModel;
 using measure::LayerTiming;
 using measure::LayerTrial;
 
-// A CPU gets as many experts as fit into this: packing takes longer than timing.
-constexpr double kCpuWeightBytes = 768e6;
-
 std::int64_t expert_limit(const Engine& engine, const LayerModel& model, int asked) {
-  if (asked > 0 || !engine.state().row().has_threads) return asked;
-  const auto fitting = static_cast<std::int64_t>(kCpuWeightBytes / model.expert_bytes());
+  const double bytes = engine.state().row().timed_weight_bytes;
+  if (asked > 0 || bytes == 0) return asked;
+  const auto fitting = static_cast<std::int64_t>(bytes / model.expert_bytes());
   return std::clamp(fitting, std::max<std::int64_t>(model.top_k, 1), model.expert_count);
 }
 

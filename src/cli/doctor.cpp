@@ -95,9 +95,10 @@ std::string noise_judgement(const std::vector<CpuCeilings>& ceilings) {
 std::vector<FoundDevice> find_devices() {
   std::vector<FoundDevice> found;
   for (const Backend* backend : backends()) {
-    if (backend->in_host_memory) continue;
     const EngineOptions options = engine_options(*backend);
-    found.push_back({*backend, backend->report(options), backend->why_not(options), {}});
+    std::vector<ReportLine> parts = backend->report(options);
+    if (parts.empty()) continue;  // it needs nothing but this program
+    found.push_back({*backend, std::move(parts), backend->why_not(options), {}});
   }
   return found;
 }
@@ -125,8 +126,10 @@ Examination examine(const DoctorOptions& options) {
                     .protections = referee::probe_protections(),
                     .plan_note = {}};
   if (!options.plan.empty()) found.plan_note = plan_note_of(options);
-  Progress progress(static_cast<std::int64_t>(thread_counts.size() + (asked.has_threads ? 0 : 1)),
-                    {});
+  const auto measured_too =
+      std::count_if(found.devices.begin(), found.devices.end(),
+                    [&](const FoundDevice& device) { return &device.backend == &asked; });
+  Progress progress(std::ssize(thread_counts) + measured_too, {});
   for (const int count : thread_counts) {
     progress.begin_step(fmt::format("measuring with {} threads", count));
     const Engine engine({.thread_count = count});

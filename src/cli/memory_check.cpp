@@ -35,12 +35,13 @@ void check_problems_fit(const std::vector<SelectedProblem>& problems, std::size_
   }
 }
 
-void check_cold_problems_fit(const std::vector<SelectedProblem>& problems) {
+void check_cold_problems_fit(const std::vector<SelectedProblem>& problems, const Backend& backend) {
   const double usable = measure::usable_memory_bytes();
   for (const SelectedProblem& one : problems) {
     const auto bytes = static_cast<std::size_t>(measure::packed_bytes(one.problem));
-    check_problem_fits(one.problem, static_cast<double>(measure::cold_copy_count(bytes)), 1,
-                       usable);
+    const double count =
+        backend.checks.host_copies * static_cast<double>(measure::cold_copy_count(bytes));
+    check_problem_fits(one.problem, count, 1, usable);
   }
 }
 

@@ -28,6 +28,7 @@
 #include "cli/terminal.hpp"
 #include "cli/terms_option.hpp"
 #include "referee/statistics/json.hpp"
+#include "referee/venue.hpp"
 #include "tank/pitch/shipped_pitches.hpp"
 
 namespace thresher::cli {
@@ -265,10 +266,11 @@ bool has_new(const std::vector<Pitch>& pitches, const SeasonRecord& record) {
 
 // "tank_cpu, on a GPU tank_gpu"
 std::string season_suites() {
-  std::string text(host_backend().season_suite);
+  std::string text;
   for (const Backend* backend : backends()) {
-    if (backend->in_host_memory) continue;
-    text += fmt::format(", on a {} {}", backend->title, backend->season_suite);
+    if (referee::find_venue(backend->name) == nullptr) continue;
+    text += text.empty() ? backend->season_suite
+                         : fmt::format(", on a {} {}", backend->title, backend->season_suite);
   }
   return text;
 }

@@ -23,7 +23,7 @@ void describe_device(const Engine& engine, SeasonSetup& setup) {
   for (const backend::Fact& fact : device.facts()) {
     std::visit([&](const auto& value) { setup.environment[fact.name] = value; }, fact.value);
   }
-  if (!device.row().has_threads) setup.limits = device.machine().limits;
+  setup.limits = device.limits();
 }
 
 }  // namespace

@@ -55,16 +55,16 @@ std::string hunt_text(const tune::HuntState& state, double seconds_left) {
 Engine engine_for(const TuneRules& rules) {
   const Backend& backend = resolve_backend(rules.backend);
   EngineOptions options = engine_options(backend);
-  if (backend.has_threads) options.thread_count = contestant_threads(rules.thread_count);
+  options.thread_count = backend.threads(contestant_threads(rules.thread_count));
   return Engine(options);
 }
 
-void check_they_fit(const std::vector<Problem>& problems) {
+void check_they_fit(const std::vector<Problem>& problems, const Backend& backend) {
   std::vector<SelectedProblem> asked;
   for (const Problem& problem : problems) {
     asked.push_back({.suite = {}, .suite_argument = {}, .problem = problem});
   }
-  check_cold_problems_fit(asked);
+  check_cold_problems_fit(asked, backend);
 }
 
 // A variant is vetoed as a pitch of it would be.
@@ -99,7 +99,7 @@ class TuneRun {
       if (rules.again) plan_.forget(machine_, problem);
       if (plan_.entry(machine_, problem) == nullptr) asked.push_back(problem);
     }
-    check_they_fit(asked);
+    check_they_fit(asked, engine_.state().row());
     left_ = asked.size();
   }
 
@@ -244,7 +244,7 @@ std::vector<TunedProblem> tune_here(const std::vector<Problem>& problems, const 
 
 SweptProblem sweep_here(const Problem& problem, const TuneRules& rules) {
   const Engine engine = engine_for(rules);
-  check_they_fit({problem});
+  check_they_fit({problem}, engine.state().row());
   Progress progress(1, {});
   progress.begin_step(problem.name);
   tune::TuneOptions options{.hunt = {.seed = rules.seed},

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "cli/backend_option.hpp"
 #include "cli/command_line.hpp"
@@ -60,14 +61,13 @@ struct Way {
 class Ways {
  public:
   Ways(const Backend& backend, const VerifyOptions& options) {
-    EngineOptions base = engine_options(backend, options.device);
-    engines_.emplace_back(base);
-    if (!backend.has_threads) {
-      add_ways_of_counts(backend, base);
-    } else {
-      engines_.clear();
-      add_ways_of_threads(base, options.thread_counts);
+    const EngineOptions base = engine_options(backend, options.device);
+    for (const int count : distinct(backend.agreeing_threads(options.thread_counts))) {
+      add_way_of_threads(base, count);
     }
+    if (ways_.empty()) add_ways_of_counts(base, backend.checks.orders);
+    add_way_of_routers();
+    add_emulators(backend, base);
   }
 
   const std::vector<Way>& all() const { return ways_; }
@@ -75,20 +75,22 @@ class Ways {
 
  private:
   // In the emulator the two ways also differ in the order of events.
-  void add_ways_of_counts(const Backend& backend, EngineOptions base) {
-    base.emulator_seed = 2;
-    if (backend.in_host_memory) engines_.emplace_back(base);
+  void add_ways_of_counts(EngineOptions base, int order_count) {
+    for (int order = 1; order <= order_count; ++order) {
+      base.emulator_seed = static_cast<std::uint64_t>(order);
+      engines_.emplace_back(base);
+    }
     ways_.push_back({.name = "sizes on the host", .engine = &engines_.front()});
     ways_.push_back(
         {.name = "sizes on the device", .engine = &engines_.back(), .device_counts = true});
-    add_way_of_routers();
-    if (!backend.in_host_memory) add_emulators(backend, base);
   }
 
-  // Whatever runs the same variants in host memory.
+  // Beside the first of the backends that run the same variants, the others do.
   void add_emulators(const Backend& backend, EngineOptions base) {
+    if (&backend_of_variant(backend.variant_prefix) != &backend) return;
+    base.emulator_seed = 2;
     for (const Backend* other : backends()) {
-      if (!other->in_host_memory || other->variant_prefix != backend.variant_prefix) continue;
+      if (other == &backend || other->variant_prefix != backend.variant_prefix) continue;
       base.device = other->name;
       ways_.push_back({.name = std::string(other->name),
                        .engine = &engines_.emplace_back(base),
@@ -96,14 +98,9 @@ class Ways {
     }
   }
 
-  // One thread has nobody to disagree with, so there are always two.
-  void add_ways_of_threads(EngineOptions base, std::vector<int> thread_counts) {
-    if (thread_counts.empty()) thread_counts = {1, std::max(2, cpu::usable_core_count())};
-    for (const int count : distinct(thread_counts)) {
-      base.thread_count = count;
-      ways_.push_back({.name = threads_way(count), .engine = &engines_.emplace_back(base)});
-    }
-    add_way_of_routers();
+  void add_way_of_threads(EngineOptions base, int count) {
+    base.thread_count = count;
+    ways_.push_back({.name = threads_way(count), .engine = &engines_.emplace_back(base)});
   }
 
   void add_way_of_routers() {
@@ -173,9 +170,8 @@ class Prepared {
       operands.counts.counts = static_cast<const std::uint32_t*>(counts.data());
     }
     const Call call = engine.bind(plan, operands, workspace);
-    // On a device twice: a call must leave its workspace and counters as it found them.
-    const int call_count = engine.state().row().in_host_memory ? 1 : 2;
-    for (int i = 0; i < call_count; ++i) call.enqueue();
+    // More than once: a call must leave its workspace and counters as it found them.
+    for (int i = 0; i < engine.state().row().checks.calls; ++i) call.enqueue();
     engine.synchronize();
   }
 
@@ -214,8 +210,10 @@ class Verifier {
         backend_(resolve_backend(options.backend, options.variants)),
         ways_(backend_, options) {
     check_variant_names(options.variants);
-    // On a device of its own only what is drawn and compared lies in host memory.
-    check_problems_fit(problems_, backend_.in_host_memory ? ways_.all().size() : 0, 2);
+    const std::string_view witness = backend_.checks.witness;
+    if (!witness.empty()) witness_.emplace(EngineOptions{.device = std::string(witness)});
+    const auto host_copies = static_cast<std::size_t>(backend_.checks.host_copies);
+    check_problems_fit(problems_, host_copies * ways_.all().size(), 2);
     for (const InputFamily family : kFamilies) {
       const std::string name(to_string(family));
       const bool chosen = std::find(options.families.begin(), options.families.end(), name) !=
@@ -228,8 +226,8 @@ class Verifier {
   // side.
   VerifyReport run() {
     const std::size_t case_count = problems_.size() * families_.size();
-    const bool emulated = backend_.in_host_memory && !backend_.has_threads;
-    const auto at_a_time = static_cast<std::size_t>(emulated ? cpu::usable_core_count() : 1);
+    const std::size_t asked = backend_.checks.cases_at_a_time;
+    const auto at_a_time = asked > 0 ? asked : static_cast<std::size_t>(cpu::usable_core_count());
     Progress progress(static_cast<std::int64_t>(case_count));
     std::mutex progress_mutex;
     std::vector<VerifyReport> reports(case_count);
@@ -304,8 +302,7 @@ class Verifier {
            way.engine->supports(problem, variant).ok;
   }
 
-  // Where a device computes slowly in host memory the CPU knows as well, and sooner.
-  const Engine& witness_engine() const { return backend_.in_host_memory ? cpu_ : ways_.first(); }
+  const Engine& witness_engine() const { return witness_ ? *witness_ : ways_.first(); }
 
   // What the user named, or everything that has a name here and what the engine would choose.
   std::vector<std::string> variants_for(const Problem& problem) const {
@@ -324,7 +321,7 @@ class Verifier {
   const std::vector<SelectedProblem> problems_;
   const Backend& backend_;
   const Ways ways_;
-  const Engine cpu_;
+  std::optional<Engine> witness_;
   std::vector<InputFamily> families_;
 };
 

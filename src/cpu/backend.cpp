@@ -90,8 +90,14 @@ const Backend& cpu_backend() {
       .season_suite = "tank_cpu",
       .pitch_folder = "pitches",
       .pilot_seconds = 4,
-      .has_threads = true,
-      .in_host_memory = true,
+      .timed_weight_bytes = 768e6,  // packing more takes longer than timing
+      .checks = {.witness = "cpu"},
+      .threads = [](int asked) { return asked > 0 ? asked : usable_core_count(); },
+      .agreeing_threads =
+          [](std::vector<int> asked) {
+            // One thread has nobody to disagree with.
+            return asked.empty() ? std::vector<int>{1, std::max(2, usable_core_count())} : asked;
+          },
       .named_variants = names_of_variants,
       .missing_for = missing_for,
       .choices =

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <mutex>
 
 #include "cpu/backend.hpp"
@@ -42,17 +41,11 @@ struct HostPlan : backend::Plan {
   CpuPlan cpu;
 };
 
-class HostBuffer : public backend::Buffer {
+class PagesBuffer : public backend::HostBuffer {
  public:
-  explicit HostBuffer(std::size_t bytes) : pages_(bytes) {}
-  void* data() const override { return pages_.data(); }
-  std::size_t bytes() const override { return pages_.bytes(); }
-  void copy_in(std::span<const std::byte> from, std::size_t offset) const override {
-    if (!from.empty()) std::memcpy(pages_.data() + offset, from.data(), from.size());
-  }
-  void copy_out(std::span<std::byte> to, std::size_t offset) const override {
-    if (!to.empty()) std::memcpy(to.data(), pages_.data() + offset, to.size());
-  }
+  explicit PagesBuffer(Pages pages)
+      : HostBuffer(std::as_writable_bytes(std::span(pages.data(), pages.bytes()))),
+        pages_(std::move(pages)) {}
 
  private:
   Pages pages_;
@@ -164,7 +157,7 @@ class HostDevice : public backend::Device {
   }
   std::size_t cache_bytes() const override { return static_cast<std::size_t>(caches().l3_bytes); }
   std::unique_ptr<backend::Buffer> allocate(std::size_t bytes) const override {
-    return std::make_unique<HostBuffer>(bytes);
+    return std::make_unique<PagesBuffer>(Pages(bytes));
   }
 
   std::shared_ptr<backend::Weights> pack(const WeightMatrices& matrices) const override {

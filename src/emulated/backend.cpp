@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
-
 #include "emulated/device_call.hpp"
 #include "emulated/layer_steps.hpp"
 #include "emulated/named_kernels.hpp"
@@ -105,21 +103,14 @@ struct EmulatedPlan : backend::Plan {
 };
 
 // Aligned as a driver's allocations are.
-class HostBuffer : public backend::Buffer {
+class AlignedBuffer : public backend::HostBuffer {
  public:
-  explicit HostBuffer(std::size_t bytes) : memory_(allocate_aligned(bytes)), bytes_(bytes) {}
-  void* data() const override { return memory_.get(); }
-  std::size_t bytes() const override { return bytes_; }
-  void copy_in(std::span<const std::byte> from, std::size_t offset) const override {
-    if (!from.empty()) std::memcpy(memory_.get() + offset, from.data(), from.size());
-  }
-  void copy_out(std::span<std::byte> to, std::size_t offset) const override {
-    if (!to.empty()) std::memcpy(to.data(), memory_.get() + offset, to.size());
-  }
+  AlignedBuffer(AlignedBytes memory, std::size_t bytes)
+      : HostBuffer(std::as_writable_bytes(std::span(memory.get(), bytes))),
+        memory_(std::move(memory)) {}
 
  private:
   AlignedBytes memory_;
-  std::size_t bytes_;
 };
 
 // Computes at once when it is queued.
@@ -171,12 +162,13 @@ class EmulatedDevice : public backend::Device {
     return fmt::format("emulator of {}, {} SMs", emulated_.description, machine_.limits.sm_count);
   }
   const Machine& machine() const override { return machine_; }
+  std::optional<SmLimits> limits() const override { return machine_.limits; }
   backend::Ceilings measure_ceilings(double) const override {
     throw Error("the emulator has no speed: measure on a GPU or on the CPU");
   }
 
   std::unique_ptr<backend::Buffer> allocate(std::size_t bytes) const override {
-    return std::make_unique<HostBuffer>(bytes);
+    return std::make_unique<AlignedBuffer>(allocate_aligned(bytes), bytes);
   }
   void synchronize() const override { timeline_->synchronize(); }
 
@@ -252,7 +244,7 @@ const Backend& emulated_backend() {
     row.title = "emulator";
     row.choose = choose;
     row.supports = supports;
-    row.in_host_memory = true;
+    row.checks = {.cases_at_a_time = 0, .orders = 2, .witness = "cpu"};
     row.report = [](const EngineOptions&) { return std::vector<ReportLine>(); };
     row.device_name = row.machine_class = [] { return std::string("emulator"); };
     row.why_not = why_not_device;

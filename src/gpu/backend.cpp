@@ -74,7 +74,8 @@ const Backend& gpu_backend() {
     row.name = "gpu";
     row.numbered = true;
     row.title = "GPU";
-    row.compiles = true;
+    row.plans_ahead = 8;
+    row.checks = {.calls = 2, .host_copies = 0};
     row.device_name = [] { return device_properties(*find_driver().driver, 0).name; };
     row.machine_class = machine_class;
     row.report = report;

@@ -345,6 +345,7 @@ class GemmDevice : public GpuDevice {
   }
 
   const Machine& machine() const override { return machine_; }
+  std::optional<SmLimits> limits() const override { return machine_.limits; }
 
   backend::Ceilings measure_ceilings(double seconds) const override {
     const GpuCeilings ceilings =

@@ -29,6 +29,7 @@ class HostClock : public Clock {
         single_(options.surroundings != Surroundings::kBackToBack) {}
 
   bool checks_every_sample() const override { return single_; }
+  bool prepares() const override { return true; }
   std::size_t last_copy() const override { return (next_ - 1) % copy_count_; }
   double settling_seconds() const override { return 0; }
   std::string description() const override { return single_ ? "single calls" : "back to back"; }

@@ -20,7 +20,7 @@ struct Entrant {
   Problem problem;  // as this one computes it: a peer may write another output type
   // Queues one call that reads copy `copy` of the weights, on the clock's stream.
   std::function<void(std::size_t copy)> enqueue;
-  // Nothing, or what a CPU does for that call before the time begins.
+  // Nothing, or what is done for that call before the time begins, by clocks that prepare.
   std::function<void(std::size_t copy)> prepare;
   // Overwrites the outputs of that copy, and looks at them.
   std::function<void(std::size_t copy, std::uint64_t seed)> poison;
@@ -55,6 +55,8 @@ class Clock {
   virtual bool checks_every_sample() const = 0;
   // Which copy the last call had, where every timed call can be looked at.
   virtual std::size_t last_copy() const { return 0; }
+  // Whether it lets an entrant prepare each call.
+  virtual bool prepares() const { return false; }
   // How long the machine has to work without a pause before it is timed.
   virtual double settling_seconds() const = 0;
   // "single calls", "among foreign kernels, sustained": for tables and records.

@@ -2,7 +2,6 @@
 #include "measure/cold_copies.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "cpu/features.hpp"
 
@@ -19,12 +18,6 @@ std::size_t cold_copy_count(std::size_t weight_bytes) {
   const auto l3_bytes = static_cast<std::size_t>(cpu::caches().l3_bytes);
   const std::size_t cold_bytes = std::max(kColdBytesMin, 8 * l3_bytes);
   return std::min(kCopyCountMax, cold_bytes / weight_bytes + 1);
-}
-
-std::size_t cold_copy_count_on_gpu(double weight_bytes, std::size_t l2_bytes) {
-  const double wanted = 2.2 * static_cast<double>(l2_bytes);
-  return static_cast<std::size_t>(
-      std::clamp(std::ceil(wanted / std::max(weight_bytes, 1.0)) + 1, 2.0, 64.0));
 }
 
 }  // namespace thresher::measure

@@ -12,8 +12,4 @@ namespace thresher::measure {
 // measurement.
 std::size_t cold_copy_count(std::size_t weight_bytes);
 
-// On a GPU: from 2 to 64, so many that what one call read is gone from the L2 when its copy's turn
-// comes again.
-std::size_t cold_copy_count_on_gpu(double weight_bytes, std::size_t l2_bytes);
-
 }  // namespace thresher::measure

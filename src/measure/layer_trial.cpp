@@ -147,7 +147,7 @@ class LayerTrial::State {
                        .variants = layer_->variants(token_count)};
     draw_sets(timing);
     const std::unique_ptr<Clock> clock = make_clock(engine_, clock_options());
-    const std::vector<Entrant> entrants = entrants_of(timing, clock->stream());
+    const std::vector<Entrant> entrants = entrants_of(timing, *clock);
     const Judge judge = [&](const Entrant& entrant, std::size_t set) {
       return &entrant == &entrants.front() ? check(token_count, set) : Conformance();
     };
@@ -255,15 +255,16 @@ class LayerTrial::State {
         .surroundings = options_.surroundings, .graph = options_.graph, .copy_count = ids_.size()};
   }
 
-  // The layer; and its products, where the experts of one set do not fit into a cache: on a GPU
-  // they run on what was gathered last.
-  std::vector<Entrant> entrants_of(const LayerTiming& timing, void* stream) {
+  // The layer; and its products, where the experts of one set do not fit into a cache: where
+  // nothing is prepared they run on what was gathered last.
+  std::vector<Entrant> entrants_of(const LayerTiming& timing, const Clock& clock) {
+    void* const stream = clock.stream();
     const std::int64_t count = timing.token_count;
     std::vector<Entrant> entrants{
         {.name = model_.name,
          .enqueue = [=, this](std::size_t i) { layer_->enqueue(tokens(i, count), stream); },
          .poison = [=, this](std::size_t, std::uint64_t seed) { poison(count - 1, seed); }}};
-    if (engine_.state().row().in_host_memory || timing.weight_bytes >= kColdBytes / 2) {
+    if (clock.prepares() || timing.weight_bytes >= kColdBytes / 2) {
       entrants.push_back(
           {.name = "its products",
            .enqueue = [=,

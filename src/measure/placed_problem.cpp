@@ -1,26 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/placed_problem.hpp"
 
-#include "backend/backend.hpp"
-
 namespace thresher::measure {
 
 PlacedOutputs::PlacedOutputs(const Engine& engine, const GuardedOutputs& outputs)
-    : outputs_(outputs) {
-  if (!engine.state().row().in_host_memory) buffer_ = engine.allocate(outputs.bytes().size());
-}
+    : outputs_(outputs), buffer_(engine.state().place(outputs.bytes())) {}
 
-void PlacedOutputs::send() const {
-  if (buffer_) buffer_->copy_in(outputs_.bytes());
-}
+void PlacedOutputs::send() const { buffer_->copy_in(outputs_.bytes(), 0); }
 
-void PlacedOutputs::fetch() const {
-  if (buffer_) buffer_->copy_out(outputs_.bytes());
-}
+void PlacedOutputs::fetch() const { buffer_->copy_out(outputs_.bytes(), 0); }
 
 void* PlacedOutputs::c(std::size_t group_index) const {
   auto* host = static_cast<std::byte*>(outputs_.c(group_index));
-  if (host == nullptr || !buffer_) return host;
+  if (host == nullptr) return host;
   return static_cast<std::byte*>(buffer_->data()) + (host - outputs_.bytes().data());
 }
 
@@ -48,10 +40,10 @@ PlacedProblem::PlacedProblem(const Engine& engine, const PlacedProblem& other)
 template <typename Values>
 const void* PlacedProblem::placed(const Engine& engine, const Values& values) {
   const auto bytes = std::as_bytes(std::span(values));
-  if (bytes.empty() || engine.state().row().in_host_memory) return bytes.data();
-  buffers_.push_back(engine.allocate(bytes.size()));
-  buffers_.back().copy_in(bytes);
-  return buffers_.back().data();
+  if (bytes.empty()) return bytes.data();
+  buffers_.push_back(engine.state().place(bytes));
+  buffers_.back()->copy_in(bytes, 0);
+  return buffers_.back()->data();
 }
 
 void PlacedProblem::place_activations(const Engine& engine) {

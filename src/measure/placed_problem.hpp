@@ -3,9 +3,10 @@
 // mirror guarded ones of the host. Where the device computes in host memory, they are the same.
 #pragma once
 
-#include <optional>
+#include <memory>
 #include <vector>
 
+#include "backend/device.hpp"
 #include "gemm/inputs.hpp"
 #include "measure/guarded_outputs.hpp"
 #include "thresher/engine.hpp"
@@ -29,7 +30,7 @@ class PlacedOutputs {
 
  private:
   const GuardedOutputs& outputs_;
-  std::optional<Buffer> buffer_;  // where the device has memory of its own
+  std::unique_ptr<backend::Buffer> buffer_;
 };
 
 // Refers to `inputs`, which must live as long.
@@ -56,7 +57,7 @@ class PlacedProblem {
   const Inputs& inputs_;
   std::vector<Weights> weights_;
   std::vector<Activations> activations_;
-  std::vector<Buffer> buffers_;
+  std::vector<std::unique_ptr<backend::Buffer>> buffers_;
 };
 
 // What a group's weights are, for Engine::pack.

@@ -9,8 +9,7 @@ namespace thresher::measure {
 
 std::size_t cold_copy_count(const Engine& engine, const Problem& problem) {
   const double bytes = weight_bytes(problem);
-  if (engine.state().row().in_host_memory) return cold_copy_count(static_cast<std::size_t>(bytes));
-  return cold_copy_count_on_gpu(bytes, engine.state().cache_bytes());
+  return engine.state().cold_copies(bytes, cold_copy_count(static_cast<std::size_t>(bytes)));
 }
 
 ColdProblem::ColdProblem(const Engine& engine, const Problem& problem, const Inputs& inputs)
@@ -19,8 +18,7 @@ ColdProblem::ColdProblem(const Engine& engine, const Problem& problem, const Inp
   const std::size_t count = cold_copy_count(engine, problem);
   copies_.emplace_back(engine, problem, inputs);
   while (copies_.size() < count) copies_.emplace_back(engine, copies_.front());
-  const std::size_t output_count = engine.state().row().in_host_memory ? 1 : count;
-  while (placed_outputs_.size() < output_count) placed_outputs_.emplace_back(engine, outputs_);
+  while (placed_outputs_.size() < count) placed_outputs_.emplace_back(engine, outputs_);
   std::vector<std::uint32_t> counts;
   for (const Group& group : problem.groups) counts.push_back(static_cast<std::uint32_t>(group.m));
   counts_.copy_in(std::as_bytes(std::span(counts)));

@@ -32,9 +32,7 @@ class ColdProblem {
   std::string find_trespass() const { return outputs_.find_trespass(); }
 
  private:
-  const PlacedOutputs& outputs_of(std::size_t copy) const {
-    return placed_outputs_[copy % placed_outputs_.size()];
-  }
+  const PlacedOutputs& outputs_of(std::size_t copy) const { return placed_outputs_[copy]; }
 
   GuardedOutputs outputs_;
   std::deque<PlacedProblem> copies_;

@@ -77,8 +77,7 @@ class Witness::Products {
       : engine_(engine),
         problem_(problem),
         plan_(engine.plan(fp32_gemm_of(problem))),
-        workspace_(engine.workspace(plan_)),
-        in_host_memory_(engine.state().row().in_host_memory) {
+        workspace_(engine.workspace(plan_)) {
     for (std::size_t g = 0; g < problem.groups.size(); ++g) {
       first_elements_.push_back(element_count_);
       element_count_ += problem.groups[g].m * problem.groups[g].n;
@@ -92,7 +91,7 @@ class Witness::Products {
     for (const std::optional<SideWeights>& weights : weights_) {
       unturned_.emplace_back(weights ? weights->first_codes.size() : 0, 1.0f);
     }
-    if (!in_host_memory_) allocate(inputs);
+    place(inputs);
   }
 
   RowSigns row_signs(const Inputs& turned) const {
@@ -114,11 +113,11 @@ class Witness::Products {
   const RowSigns& unturned() const { return unturned_; }
 
   void compute(const Inputs& inputs) {
-    if (!in_host_memory_) send(inputs);
+    send(inputs);
     for (std::size_t side = 0; side < side_count(); ++side) {
       const std::vector<GroupOperands> operands = operands_of(inputs, side);
       engine_.run(plan_, {.groups = operands, .rows = {}, .counts = {}}, workspace_);
-      if (!in_host_memory_) outputs_->copy_out(std::as_writable_bytes(std::span(values_[side])));
+      outputs_[side]->copy_out(std::as_writable_bytes(std::span(values_[side])), 0);
     }
   }
 
@@ -216,9 +215,8 @@ class Witness::Products {
     }
   }
 
-  // On a device of its own: where the activations of each group go, and room for one side's
-  // products.
-  void allocate(const Inputs& inputs) {
+  // Where the activations of each group go, and the products of each side.
+  void place(const Inputs& inputs) {
     std::size_t end = 0;
     for (const GroupInputs& group : inputs.groups) {
       for (const std::span<const std::byte> bytes : bytes_of(group, problem_.activations)) {
@@ -226,10 +224,11 @@ class Witness::Products {
         end = round_up(end + bytes.size(), kPlaceBytes);
       }
     }
-    activations_.emplace(engine_.allocate(std::max(end, kPlaceBytes)));
     staging_.resize(end);
-    outputs_.emplace(engine_.allocate(std::max<std::size_t>(
-        static_cast<std::size_t>(element_count_) * sizeof(float), kPlaceBytes)));
+    activations_ = engine_.state().place(staging_);
+    for (std::size_t side = 0; side < side_count(); ++side) {
+      outputs_[side] = engine_.state().place(std::as_bytes(std::span(values_[side])));
+    }
   }
 
   void send(const Inputs& inputs) {
@@ -240,7 +239,7 @@ class Witness::Products {
                   staging_.begin() + static_cast<std::ptrdiff_t>(activation_offsets_[place++]));
       }
     }
-    activations_->copy_in(staging_);
+    activations_->copy_in(staging_, 0);
   }
 
   std::vector<GroupOperands> operands_of(const Inputs& inputs, std::size_t side) {
@@ -253,22 +252,17 @@ class Witness::Products {
                .a_global_scale = inputs.groups[g].a.global_scale,
                .alpha = inputs.groups[g].*kSides[side].alpha,
                .alpha_up = 1,
-               .rows = rows_in_host_memory(inputs.groups[g], g, side)};
-      if (in_host_memory_) continue;
-      const auto* activations = static_cast<const std::byte*>(activations_->data());
-      group.rows.a = activations + activation_offsets_[2 * g];
-      group.rows.a_scales =
-          group.rows.a_scales == nullptr ? nullptr : activations + activation_offsets_[2 * g + 1];
-      group.rows.c = static_cast<float*>(outputs_->data()) + first_elements_[g];
+               .rows = rows_of(inputs.groups[g], g, side)};
     }
     return operands;
   }
 
-  Rows rows_in_host_memory(const GroupInputs& inputs, std::size_t g, std::size_t side) {
-    const auto bytes = bytes_of(inputs, problem_.activations);
-    return {.a = bytes[0].data(),
-            .a_scales = bytes[1].empty() ? nullptr : bytes[1].data(),
-            .c = values_[side].data() + first_elements_[g],
+  Rows rows_of(const GroupInputs& inputs, std::size_t g, std::size_t side) const {
+    const auto* activations = static_cast<const std::byte*>(activations_->data());
+    const bool has_scales = !bytes_of(inputs, problem_.activations)[1].empty();
+    return {.a = activations + activation_offsets_[2 * g],
+            .a_scales = has_scales ? activations + activation_offsets_[2 * g + 1] : nullptr,
+            .c = static_cast<float*>(outputs_[side]->data()) + first_elements_[g],
             .c_stride_elements = problem_.groups[g].n};
   }
 
@@ -352,7 +346,6 @@ class Witness::Products {
   const Problem problem_;
   const Plan plan_;
   const Workspace workspace_;
-  const bool in_host_memory_;
   std::vector<RowPlace> rows_;                // of all groups
   std::vector<std::int64_t> first_elements_;  // of the groups, in values_
   std::int64_t element_count_ = 0;
@@ -360,11 +353,11 @@ class Witness::Products {
   RowSigns unturned_;
   std::vector<double> norms_;  // of the rows of activations
   std::vector<float> values_[2];
-  // Where the device has memory of its own.
-  std::vector<std::size_t> activation_offsets_;  // two per group
+  std::vector<std::size_t> activation_offsets_;  // two per group, in staging_
   std::vector<std::byte> staging_;
-  std::optional<Buffer> activations_;
-  std::optional<Buffer> outputs_;
+  // Of the device.
+  std::unique_ptr<backend::Buffer> activations_;
+  std::unique_ptr<backend::Buffer> outputs_[2];
 };
 
 Witness::Witness(const Engine& engine, const Problem& problem, const Inputs& inputs,

@@ -169,17 +169,16 @@ std::vector<std::string> DeviceLayer::variants(std::int64_t token_count) const {
 void DeviceLayer::enqueue(const MoeTokens& tokens, void* stream) const {
   check(tokens, steps_->row_alignment());
   if (tokens.token_count == 0) return;
-  if (!device_.row().in_host_memory) return queue(tokens, stream);
-  const std::lock_guard turn(turn_);
+  const std::unique_lock turn = device_.turn(turn_);
   queue(tokens, stream);
 }
 
 void DeviceLayer::forward(const MoeTokens& tokens) const {
-  if (device_.row().in_host_memory || tokens.token_count == 0) {
-    return enqueue(tokens, nullptr);
-  }
-  check(tokens, 1);
+  if (tokens.token_count == 0) return enqueue(tokens, nullptr);
   const std::lock_guard turn(turn_);
+  const bool staged = stage();
+  check(tokens, staged ? 1 : steps_->row_alignment());
+  if (!staged) return queue(tokens, nullptr);
   forward_staged(tokens);
 }
 
@@ -187,15 +186,13 @@ void DeviceLayer::bind_all(const Engine& engine) {
   const LayerProblems problems = problems_of(shape());
   const std::vector<Rung> ladder = ladder_of(shape(), engine, steps_->few_tokens_max());
   std::vector<std::optional<Plan>> plans(2 * ladder.size());
-  // On a GPU a plan compiles kernels, each for seconds where they are new.
-  for_each_in_parallel(
-      std::ssize(plans), device_.row().in_host_memory ? 1 : 0, [&](std::int64_t i) {
-        const Rung& rung = ladder[static_cast<std::size_t>(i / 2)];
-        const std::int64_t rows = rung.tokens_max * shape().slot_count();
-        plans[static_cast<std::size_t>(i)] = i % 2 == 0
-                                                 ? engine.plan(problems.first, rung.first, rows)
-                                                 : engine.plan(problems.down, rung.down, rows);
-      });
+  // Where a plan compiles kernels, each takes seconds if they are new.
+  for_each_in_parallel(std::ssize(plans), /*thread_count=*/0, [&](std::int64_t i) {
+    const Rung& rung = ladder[static_cast<std::size_t>(i / 2)];
+    const std::int64_t rows = rung.tokens_max * shape().slot_count();
+    plans[static_cast<std::size_t>(i)] = i % 2 == 0 ? engine.plan(problems.first, rung.first, rows)
+                                                    : engine.plan(problems.down, rung.down, rows);
+  });
   for (std::size_t i = 0; i < ladder.size(); ++i) {
     BoundRung& bound = rungs_.emplace_back();
     bound.tokens_max = ladder[i].tokens_max;
@@ -277,26 +274,29 @@ void DeviceLayer::check(const MoeTokens& tokens, std::size_t row_alignment) cons
   check_rows("out", tokens.out, tokens.out_stride_elements, options().out);
 }
 
-// Memory of the device for what forward() copies there, once somebody calls it.
-void DeviceLayer::stage() const {
-  if (!staging_.empty()) return;
+// Memory of the device for what forward() copies there, once somebody calls it. False where the
+// caller's serves.
+bool DeviceLayer::stage() const {
+  if (!staging_.empty()) return true;
   const std::int64_t tokens = options().tokens_max;
+  std::vector<std::unique_ptr<backend::Buffer>> staging;
   const auto add = [&](std::int64_t bytes) {
-    staging_.push_back(
-        device_.allocate(static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1))));
+    std::unique_ptr<backend::Buffer> own = device_.mirror(static_cast<std::size_t>(bytes));
+    if (own) staging.push_back(std::move(own));
   };
   add(tokens * shape().hidden * bytes_per_element(options().x));
   add(tokens * options().top_k * static_cast<std::int64_t>(sizeof(std::int32_t)));
   add(tokens * options().top_k * static_cast<std::int64_t>(sizeof(float)));
   add(tokens * shape().shared_count * static_cast<std::int64_t>(sizeof(float)));
   add(tokens * shape().hidden * bytes_per_element(options().out));
+  staging_ = std::move(staging);
+  return !staging_.empty();
 }
 
 void DeviceLayer::forward_staged(const MoeTokens& tokens) const {
   const auto bytes = [](const void* data, std::int64_t count) {
     return std::span(static_cast<const std::byte*>(data), static_cast<std::size_t>(count));
   };
-  stage();
   const std::int64_t slots = tokens.token_count * options().top_k;
   const StagedRows x(shape().hidden, tokens.x_stride_elements, options().x, tokens.token_count);
   x.for_each([&](std::int64_t to, std::int64_t from, std::int64_t count) {

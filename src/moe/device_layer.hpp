@@ -77,7 +77,7 @@ class DeviceLayer {
   const BoundRung& rung_for(std::int64_t token_count) const;
   void queue(const MoeTokens& tokens, void* stream) const;
   void check(const MoeTokens& tokens, std::size_t row_alignment) const;
-  void stage() const;
+  bool stage() const;
   void forward_staged(const MoeTokens& tokens) const;
 
   const backend::Device& device_;

@@ -84,7 +84,8 @@ std::string class_of(const Season& season) {
   if (!machine.empty()) return machine;
   const std::optional<double> threads = number_of(field(start->data, "threads"));
   const Backend* backend = find_backend(season.board.backend);
-  const bool counts = backend != nullptr && backend->has_threads && threads && *threads > 0;
+  const bool counts = backend != nullptr && threads && *threads > 0 &&
+                      backend->threads(static_cast<int>(*threads)) > 0;
   const char* plural = threads == 1 ? "" : "s";
   return season.board.device + (counts ? fmt::format(", {:.0f} thread{}", *threads, plural) : "");
 }

@@ -25,13 +25,9 @@ namespace {
 
 using HostTime = std::chrono::steady_clock;
 
-// What is compiled is worth a wider race: there is always more of it ready than one can hold.
-constexpr std::size_t kCompiledRacers = 8;
-
+// What is prepared ahead is worth a wider race: there is always more of it ready than one can hold.
 HuntOptions hunt_on(const Engine& engine, HuntOptions options) {
-  if (engine.state().row().compiles) {
-    options.racer_count = std::max(options.racer_count, kCompiledRacers);
-  }
+  options.racer_count = std::max(options.racer_count, engine.state().row().plans_ahead);
   return options;
 }
 
@@ -175,9 +171,10 @@ class DeviceCourse {
 
   // Compilers have all cores but the one that the races need. A sham has one variant.
   std::function<std::unique_ptr<Workshop>()> workshop() const {
-    if (!engine_.state().row().compiles || !sham_.empty()) return {};
-    return [this] {
-      return open_workshop(std::max(1, hardware_thread_count() - 1), kCompiledRacers,
+    const std::size_t ahead = engine_.state().row().plans_ahead;
+    if (ahead == 0 || !sham_.empty()) return {};
+    return [this, ahead] {
+      return open_workshop(std::max(1, hardware_thread_count() - 1), ahead,
                            [this](const std::string& variant) {
                              engine_.state().prepare(problem_, variant, token_count(problem_));
                            });

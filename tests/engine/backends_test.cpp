@@ -125,6 +125,45 @@ TEST_P(BackendTest, KnowsWhichVariantsGiveTheSameBits) {
   EXPECT_EQ(row().twin_set(halves, first, false, false), first);
 }
 
+// What `verify` and the instrument leave to the row.
+TEST_P(BackendTest, SaysHowItIsChecked) {
+  EXPECT_GE(row().checks.calls, 1);
+  EXPECT_GE(row().checks.orders, 1);
+  const std::string_view witness = row().checks.witness;
+  EXPECT_TRUE(witness.empty() || find_backend(witness) != nullptr) << witness;
+  const std::vector<int> agreeing = row().agreeing_threads({});
+  EXPECT_EQ(agreeing.empty(), row().threads(3) == 0);
+  EXPECT_TRUE(agreeing.empty() || agreeing.size() >= 2) << "one has nobody to disagree with";
+}
+
+// Host memory serves both, so nothing is copied; a GPU's device is tested on a fake driver.
+TEST(HostDevices, PlaceWhatTheHostHasWhereItIs) {
+  for (const char* name : {"cpu", "emulator"}) {
+    const Engine engine({.device = name, .thread_count = 1});
+    const backend::Device& device = engine.state();
+    std::vector<std::byte> host(100, std::byte{7});
+    EXPECT_EQ(device.mirror(host.size()), nullptr);
+    const std::unique_ptr<backend::Buffer> placed = device.place(host);
+    EXPECT_EQ(placed->data(), host.data());
+    placed->copy_in(host, 0);
+    placed->copy_out(host, 0);
+    EXPECT_EQ(host, std::vector<std::byte>(100, std::byte{7}));
+    EXPECT_EQ(device.cold_copies(1e9, 5), 5u);
+    EXPECT_EQ(device.packs_at_a_time(), 1u);
+    std::mutex mutex;
+    EXPECT_TRUE(device.turn(mutex).owns_lock());
+  }
+  EXPECT_FALSE(Engine().state().limits());
+  EXPECT_EQ(Engine({.device = "emulator:sm80"}).state().limits()->compute_capability, 80);
+}
+
+TEST(CpuBackend, TakesTheThreadsThatItIsAskedFor) {
+  const Backend& cpu = backend_named("cpu");
+  EXPECT_EQ(cpu.threads(3), 3);
+  EXPECT_GT(cpu.threads(0), 0);
+  EXPECT_EQ(cpu.agreeing_threads({4, 2}), (std::vector<int>{4, 2}));
+}
+
 TEST(CpuBackend, AmxAddsInAnotherOrder) {
   EXPECT_EQ(backend_named("cpu").twin_set(kProblem, "cpu_amx", true, false), "cpu_amx");
 }

@@ -95,6 +95,23 @@ TEST_F(Sm90DeviceTest, SaysWhatItIs) {
   EXPECT_EQ(engine->state().machine().limits.shared_bytes_per_sm, 233472);
 }
 
+TEST_F(Sm90DeviceTest, HasMemoryOfItsOwnForWhatTheHostHas) {
+  const backend::Device& device = engine->state();
+  std::vector<std::byte> host(100, std::byte{7});
+  const std::unique_ptr<backend::Buffer> placed = device.place(host);
+  EXPECT_NE(placed->data(), host.data());
+  placed->copy_in(host, 0);
+  std::vector<std::byte> back(100);
+  placed->copy_out(back, 0);
+  EXPECT_EQ(back, host);
+  EXPECT_NE(device.place({})->data(), nullptr);
+  EXPECT_EQ(device.limits()->sm_count, 132);
+  EXPECT_EQ(device.cold_copies(1, 5), 64u);
+  EXPECT_GE(device.packs_at_a_time(), 1u);
+  std::mutex mutex;
+  EXPECT_FALSE(device.turn(mutex).owns_lock());
+}
+
 TEST_F(Sm90DeviceTest, WeightsComeBackFromTheDevice) {
   const Scene scene(*engine, make_problem({1}, 130, 80, Op::kDual));
   const GroupInputs& inputs = scene.inputs().groups[0];

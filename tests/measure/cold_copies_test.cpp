@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "gpu/runtime/gpu.hpp"
+
 namespace thresher::measure {
 namespace {
 
@@ -14,9 +16,9 @@ TEST(ColdCopies, ExceedTheCachesOfTheCpu) {
 
 TEST(ColdCopies, ExceedTheL2OfAGpu) {
   constexpr std::size_t kL2 = std::size_t{50} << 20;
-  EXPECT_EQ(cold_copy_count_on_gpu(1, kL2), 64u);
-  EXPECT_EQ(cold_copy_count_on_gpu(1e9, kL2), 2u);
-  EXPECT_GE(static_cast<double>(cold_copy_count_on_gpu(10e6, kL2)) * 10e6, 2.2 * kL2);
+  EXPECT_EQ(gpu::cold_copy_count(1, kL2), 64u);
+  EXPECT_EQ(gpu::cold_copy_count(1e9, kL2), 2u);
+  EXPECT_GE(static_cast<double>(gpu::cold_copy_count(10e6, kL2)) * 10e6, 2.2 * kL2);
 }
 
 }  // namespace

@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "gpu/runtime/memory.hpp"
 #include "gpu/runtime/nvml.hpp"
+#include "parallel.hpp"
 
 namespace thresher::gpu {
 namespace {
@@ -75,6 +78,27 @@ std::vector<backend::Fact> GpuDevice::facts() const {
           {"compiler", gpu_.compiler.version()},
           {"memory_bytes", static_cast<std::int64_t>(device.memory_bytes)},
           {"l2_bytes", static_cast<std::int64_t>(device.l2_bytes)}};
+}
+
+std::size_t cold_copy_count(double weight_bytes, std::size_t l2_bytes) {
+  const double wanted = 2.2 * static_cast<double>(l2_bytes);
+  return static_cast<std::size_t>(
+      std::clamp(std::ceil(wanted / std::max(weight_bytes, 1.0)) + 1, 2.0, 64.0));
+}
+
+std::size_t GpuDevice::cold_copies(double bytes, std::size_t) const {
+  return cold_copy_count(bytes, cache_bytes());
+}
+
+// Packing takes threads of its own each time, and a sandbox allows for so many in all.
+std::size_t GpuDevice::packs_at_a_time() const {
+  constexpr std::size_t kPackingThreadsMax = 64;
+  return std::max<std::size_t>(
+      1, kPackingThreadsMax / static_cast<std::size_t>(hardware_thread_count()));
+}
+
+std::unique_ptr<backend::Buffer> GpuDevice::mirror(std::size_t bytes) const {
+  return allocate(std::max<std::size_t>(bytes, 1));
 }
 
 int GpuDevice::clock_mhz() const {

@@ -35,6 +35,10 @@ int device_index(const EngineOptions& options);
 std::string why_not_gpu(const EngineOptions& options);
 Gpu open_gpu(const EngineOptions& options);
 
+// From 2 to 64 copies: so many that what one call read is gone from the L2 when its copy's turn
+// comes again.
+std::size_t cold_copy_count(double weight_bytes, std::size_t l2_bytes);
+
 // A device of the engine that is a GPU, whatever its architecture.
 class GpuDevice : public backend::Device {
  public:
@@ -47,6 +51,13 @@ class GpuDevice : public backend::Device {
   void synchronize() const override { gpu_.device.synchronize(); }
   std::vector<backend::Fact> facts() const override;
   std::size_t cache_bytes() const override { return gpu_.device.properties().l2_bytes; }
+  std::size_t cold_copies(double bytes, std::size_t on_host) const override;
+  std::size_t packs_at_a_time() const override;
+  std::unique_ptr<backend::Buffer> mirror(std::size_t bytes) const override;
+  // Streams keep calls in order.
+  std::unique_lock<std::mutex> turn(std::mutex& mutex) const override {
+    return std::unique_lock(mutex, std::defer_lock);
+  }
   int clock_mhz() const override;
   std::unique_ptr<backend::Buffer> allocate(std::size_t bytes) const override;
 

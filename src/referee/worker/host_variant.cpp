@@ -3,23 +3,13 @@
 // protocol.
 #include <algorithm>
 #include <optional>
-#include <thread>
 
-#include "backend/backend.hpp"
+#include "backend/device.hpp"
 #include "cpu/side_by_side.hpp"
 #include "referee/worker/host.hpp"
 
 namespace thresher::referee {
 namespace {
-
-// On a GPU packing a group takes threads of its own, and the sandbox allows for so many in all. On
-// the CPU the engine's own threads pack, one group after the other.
-constexpr unsigned kPackingThreadsMax = 64;
-
-std::size_t groups_packed_at_a_time(const Engine& engine) {
-  if (engine.state().row().in_host_memory) return 1;
-  return std::max(1u, kPackingThreadsMax / std::max(1u, std::thread::hardware_concurrency()));
-}
 
 class BoundVariant : public Bound {
  public:
@@ -36,7 +26,7 @@ class PreparedVariant : public Prepared {
       : engine_(engine), plan_(plan), workspace_(engine.workspace(plan_)) {
     const Problem& problem = plan_.problem();
     std::vector<std::optional<Weights>> packed(weights.size());
-    cpu::side_by_side(weights.size(), groups_packed_at_a_time(engine), [&](std::size_t g) {
+    cpu::side_by_side(weights.size(), engine.state().packs_at_a_time(), [&](std::size_t g) {
       packed[g] = engine.pack({.op = problem.op,
                                .b = weights[g].b,
                                .up = weights[g].b_up,
