@@ -106,24 +106,23 @@ class Referee {
     arm_.call_timeout_seconds = options.call_timeout_seconds;
     arm_.confinement = options.confinement;
     bind_to_first_cores();
-    gpu_ = venue_.hold_gpu(options.gpu, new_folder().path());
-    arm_.gpu = gpu_.get();
-    if (!gpu_) engine_.emplace(EngineOptions{.thread_count = arm_.thread_count});
-    arm_.engine = gpu_ ? &gpu_->engine() : &*engine_;
-    if (gpu_) {
-      note(gpu_->engine().description());
-      leave_out_what_stops_cuda();
+    hold_ = venue_.hold(options.gpu, arm_.thread_count, new_folder().path());
+    hold_->equip(arm_);
+    if (const std::string text = hold_->description(); !text.empty()) note(text);
+    for (std::string& layer : venue_.stopping_layers(suite.problems.front(), arm_, record_.seed)) {
+      arm_.confinement.without.push_back(std::move(layer));
     }
   }
 
   // True when the contestant may go on; otherwise the verdict stands.
   bool admit(const Contestant& contestant, Scope scope, Side& side) {
     const Clock::time_point begin = Clock::now();
-    BuildResult built = build(contestant, {.program = options_.program,
-                                           .folder = new_folder().path(),
-                                           .confinement = options_.confinement,
-                                           .gpu = gpu_.get(),
-                                           .problems = suite_.problems});
+    BuildOptions build_options{.program = options_.program,
+                               .folder = new_folder().path(),
+                               .confinement = options_.confinement,
+                               .problems = suite_.problems};
+    hold_->equip(build_options);
+    BuildResult built = build(contestant, build_options);
     side = std::move(built.side);
     std::optional<Fault> fault = std::move(built.fault);
     arm_.clock = clock_for({&contestant});
@@ -203,24 +202,6 @@ class Referee {
     return folders_.emplace_back(FolderOwner::kReferee, folder_.path());
   }
 
-  // Drivers differ in whether CUDA starts, and shares memory, from inside a process namespace. One
-  // process of our own finds out, once for all matches.
-  void leave_out_what_stops_cuda() {
-    static const bool starts = [&] {
-      const std::vector<Problem> problems{suite_.problems.front()};
-      const Job job{.kind = JobKind::kVariant,
-                    .backend = std::string(venue_.backend),
-                    .cuda = gpu_->setting()};
-      const StagedArm probe = venue_.make_staged_arm(job, problems, arm_, record_.seed);
-      const bool ok = !probe.arm->start();
-      probe.arm->finish();
-      return ok;
-    }();
-    if (starts) return;
-    arm_.confinement.without.push_back(
-        fmt::format("{}: CUDA does not start in one", layer::kProcessNamespace));
-  }
-
   void note(std::string text) {
     if (options_.progress) options_.progress(text);
     record_.log.push_back(std::move(text));
@@ -244,16 +225,14 @@ class Referee {
     return names;
   }
 
-  // Measuring them takes seconds where a CPU's caches are large, and our own engine is never
-  // accused. On a GPU they also say how many copies of a problem are cold.
   MachineRates ceilings(const Side& champion, const Side& challenger) {
     const bool ours =
         champion.job.kind == JobKind::kVariant && challenger.job.kind == JobKind::kVariant;
-    if (ours && !gpu_) return {};
     const Clock::time_point begin = Clock::now();
-    const MachineRates rates = venue_.rates(arm_);
+    const std::optional<MachineRates> rates = venue_.rates(arm_, ours);
+    if (!rates) return {};
     note(fmt::format("the machine's ceilings: {:.1f} s", seconds_since(begin)));
-    return rates;
+    return *rates;
   }
 
   // As many as there are threads: what is not timed is held to them as well.
@@ -284,7 +263,8 @@ class Referee {
   }
 
   void note_device(const char* when) {
-    if (gpu_) note(fmt::format("device {} timing: {}", when, gpu_->describe_clocks()));
+    const std::string clocks = hold_->clocks();
+    if (!clocks.empty()) note(fmt::format("device {} timing: {}", when, clocks));
   }
 
   // So that the fewest heats a verdict needs fit into two thirds of the time that is left, and
@@ -357,8 +337,7 @@ class Referee {
   ArmOptions arm_;
   double timing_seconds_ = 0;
   MatchRecord record_;
-  std::unique_ptr<RefereeGpu> gpu_;  // on a GPU
-  std::optional<Engine> engine_;     // elsewhere
+  std::unique_ptr<Hold> hold_;
 };
 
 }  // namespace

@@ -13,18 +13,52 @@ namespace thresher {
 namespace referee {
 namespace {
 
+class HostHold final : public Hold {
+ public:
+  explicit HostHold(int thread_count) : engine_({.thread_count = thread_count}) {}
+  const Engine& engine() const override { return engine_; }
+
+ private:
+  const Engine engine_;
+};
+
+// Measuring takes seconds where a CPU's caches are large, and our own engine is never accused.
+std::optional<MachineRates> cpu_rates(const ArmOptions& arm, bool ours) {
+  if (ours) return std::nullopt;
+  return rates_once(Engine({.thread_count = arm.thread_count}));
+}
+
+// They also say how many copies of a problem are cold.
+std::optional<MachineRates> gpu_rates(const ArmOptions& arm, bool) {
+  return rates_once(*arm.engine);
+}
+
+// Drivers differ in whether CUDA starts, and shares memory, from inside a process namespace. One
+// process of our own finds out, once for all matches.
+std::vector<std::string> layers_that_stop_cuda(const Problem& problem, const ArmOptions& arm,
+                                               std::uint64_t seed) {
+  static const bool starts = [&] {
+    const Job job{.kind = JobKind::kVariant, .backend = "gpu", .cuda = arm.gpu->setting()};
+    const StagedArm probe = make_staged_gpu_arm(job, std::span(&problem, 1), arm, seed);
+    const bool ok = !probe.arm->start();
+    probe.arm->finish();
+    return ok;
+  }();
+  if (starts) return {};
+  return {fmt::format("{}: CUDA does not start in one", layer::kProcessNamespace)};
+}
+
 constexpr Venue kVenues[] = {
     {.backend = "cpu",
      .own_kind = {},
      .sandbox = {},
      .clock = SampleClock::kReferee,
      .leaves_worker_behind = false,
-     .hold_gpu = [](const EngineOptions&,
-                    const std::filesystem::path&) -> std::unique_ptr<RefereeGpu> { return {}; },
-     .rates =
-         [](const ArmOptions& arm) {
-           return rates_once(Engine({.thread_count = arm.thread_count}));
-         },
+     .hold = [](const EngineOptions&, int thread_count, const std::filesystem::path&)
+         -> std::unique_ptr<Hold> { return std::make_unique<HostHold>(thread_count); },
+     .stopping_layers = [](const Problem&, const ArmOptions&,
+                           std::uint64_t) { return std::vector<std::string>(); },
+     .rates = cpu_rates,
      .rates_again =
          [](const ArmOptions& arm) {
            return rates_again(Engine({.thread_count = arm.thread_count}));
@@ -40,12 +74,11 @@ constexpr Venue kVenues[] = {
                  .sockets = true},
      .clock = SampleClock::kDevice,
      .leaves_worker_behind = true,
-     .hold_gpu =
-         [](const EngineOptions& options, const std::filesystem::path& kernel_folder) {
-           return std::make_unique<RefereeGpu>(options, kernel_folder);
-         },
-     .rates = [](const ArmOptions& arm) { return rates_once(arm.gpu->engine()); },
-     .rates_again = [](const ArmOptions& arm) { return rates_again(arm.gpu->engine()); },
+     .hold = [](const EngineOptions& options, int, const std::filesystem::path& kernel_folder)
+         -> std::unique_ptr<Hold> { return std::make_unique<RefereeGpu>(options, kernel_folder); },
+     .stopping_layers = layers_that_stop_cuda,
+     .rates = gpu_rates,
+     .rates_again = [](const ArmOptions& arm) { return rates_again(*arm.engine); },
      .build = build_for_gpu,
      .make_staged_arm = make_staged_gpu_arm,
      .samplers = gpu_samplers,

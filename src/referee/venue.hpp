@@ -9,11 +9,14 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "gemm/random.hpp"
 #include "gemm/speed_of_light.hpp"
 #include "referee/contestant/build.hpp"
+#include "referee/hold.hpp"
 #include "referee/sandbox/sandbox.hpp"
 #include "referee/timing/arm.hpp"
 #include "referee/timing/sampler.hpp"
@@ -31,11 +34,15 @@ struct Venue {
   // Giving back what a worker has, piece by piece, takes longer than ending its process.
   bool leaves_worker_behind;
 
-  // The referee's own hold of a GPU for the length of a match; null where there is none to hold.
-  std::unique_ptr<RefereeGpu> (*hold_gpu)(const EngineOptions& options,
-                                          const std::filesystem::path& kernel_folder);
-  // What the machine can do at most.
-  MachineRates (*rates)(const ArmOptions& arm);
+  // `kernel_folder` is for what is compiled for all processes of the match.
+  std::unique_ptr<Hold> (*hold)(const EngineOptions& gpu, int thread_count,
+                                const std::filesystem::path& kernel_folder);
+  // Layers of the sandbox inside of which a worker of ours does not start, and why.
+  std::vector<std::string> (*stopping_layers)(const Problem& problem, const ArmOptions& arm,
+                                              std::uint64_t seed);
+  // What the machine can do at most; none where nobody wants to know, both contestants being
+  // `ours`.
+  std::optional<MachineRates> (*rates)(const ArmOptions& arm, bool ours);
   // The same, measured now.
   MachineRates (*rates_again)(const ArmOptions& arm);
   BuildResult (*build)(const Contestant& contestant, const BuildOptions& options);

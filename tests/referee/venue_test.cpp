@@ -28,7 +28,22 @@ TEST(Venue, TheCpuNeedsNoHoleInTheSandbox) {
 
 TEST(Venue, OnTheCpuTheClockIsTheReferees) {
   EXPECT_EQ(venue_of("cpu").clock, SampleClock::kReferee);
-  EXPECT_EQ(venue_of("cpu").hold_gpu({}, "/nowhere"), nullptr);
+}
+
+// It says nothing of itself, and measures ceilings only where they could accuse somebody.
+TEST(Venue, OnTheCpuAMatchHoldsAnEngineAndNoDevice) {
+  const Venue& venue = venue_of("cpu");
+  const std::unique_ptr<Hold> hold = venue.hold({}, 2, "/nowhere");
+  ArmOptions arm;
+  hold->equip(arm);
+  ASSERT_NE(arm.engine, nullptr);
+  EXPECT_EQ(arm.engine->thread_count(), 2);
+  EXPECT_EQ(arm.gpu, nullptr);
+  EXPECT_TRUE(arm.counts_threads);
+  EXPECT_EQ(hold->description(), "");
+  EXPECT_EQ(hold->clocks(), "");
+  EXPECT_TRUE(venue.stopping_layers({}, arm, 1).empty());
+  EXPECT_FALSE(venue.rates(arm, /*ours=*/true));
 }
 
 }  // namespace

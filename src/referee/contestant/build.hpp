@@ -12,14 +12,16 @@
 #include <utility>
 #include <vector>
 
+#include "gpu/runtime/device.hpp"
 #include "referee/contestant/contestant.hpp"
 #include "referee/fault.hpp"
 #include "referee/sandbox/job.hpp"
-#include "referee/timing/referee_gpu.hpp"
 
 namespace thresher {
 
 namespace referee {
+
+class RefereeGpu;
 
 struct BuildOptions {
   std::filesystem::path program;        // the thresher binary; empty means the running one

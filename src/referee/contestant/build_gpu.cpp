@@ -11,6 +11,7 @@
 #include "referee/contestant/sources.hpp"
 #include "referee/protocol.hpp"
 #include "referee/sandbox/scratch.hpp"
+#include "referee/timing/referee_gpu.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::referee {

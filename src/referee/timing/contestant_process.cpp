@@ -66,7 +66,7 @@ void idle_until(Clock::time_point end) {
 ContestantProcess::ContestantProcess(ChildOptions child, const ArmOptions& options)
     : call_timeout_seconds_(options.call_timeout_seconds),
       thread_count_(options.thread_count),
-      counts_threads_(!options.cores.empty() && options.gpu == nullptr),
+      counts_threads_(!options.cores.empty() && options.counts_threads),
       child_(std::move(child)) {}
 
 std::optional<Fault> ContestantProcess::start(std::int64_t input_bytes, std::int64_t output_bytes) {

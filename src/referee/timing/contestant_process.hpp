@@ -36,6 +36,7 @@ struct ArmOptions {
   double call_timeout_seconds = 20;
   SampleClock clock = SampleClock::kReferee;
   const RefereeGpu* gpu = nullptr;  // the referee's hold of it, for arms on one
+  bool counts_threads = true;       // those that work; a driver has some of its own
   const Engine* engine = nullptr;   // the referee's own, which knows what is right
   Confinement confinement;
 };

@@ -29,6 +29,12 @@ RefereeGpu::RefereeGpu(const EngineOptions& options, fs::path kernel_folder)
   share_kernels();
 }
 
+void RefereeGpu::equip(ArmOptions& arm) const {
+  Hold::equip(arm);
+  arm.gpu = this;
+  arm.counts_threads = false;
+}
+
 const gpu::Device& RefereeGpu::device() const { return gpu::gpu_of(engine_).device; }
 
 CudaSetting RefereeGpu::setting() const {
@@ -73,7 +79,7 @@ void RefereeGpu::share_kernels() const {
   // Whatever could not be copied is compiled by the worker itself.
 }
 
-std::string RefereeGpu::describe_clocks() const {
+std::string RefereeGpu::clocks() const {
   const gpu::NvmlLookup& found = gpu::find_nvml();
   if (found.nvml == nullptr) return found.why_not;
   try {

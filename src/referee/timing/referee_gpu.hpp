@@ -9,18 +9,22 @@
 #include <vector>
 
 #include "gpu/runtime/device.hpp"
+#include "referee/hold.hpp"
 #include "referee/sandbox/job.hpp"
 #include "thresher/engine.hpp"
 
 namespace thresher::referee {
 
-class RefereeGpu {
+class RefereeGpu final : public Hold {
  public:
   // `kernel_folder` is for compiled kernels, and contestants may read it. Throws Error where there
   // is no usable GPU.
   RefereeGpu(const EngineOptions& options, std::filesystem::path kernel_folder);
 
-  const Engine& engine() const { return engine_; }
+  const Engine& engine() const override { return engine_; }
+  void equip(ArmOptions& arm) const override;
+  void equip(BuildOptions& options) const override { options.gpu = this; }
+  std::string description() const override { return engine_.description(); }
   const gpu::Device& device() const;
 
   // What every job on this GPU is told.
@@ -32,7 +36,7 @@ class RefereeGpu {
                                                  std::span<const Problem> problems) const;
 
   // "1980 MHz, 310 W, 45 C, held back by power cap", or why nobody knows.
-  std::string describe_clocks() const;
+  std::string clocks() const override;
 
  private:
   void share_kernels() const;

@@ -9,6 +9,7 @@
 #include "referee/stage/gpu_copies.hpp"
 #include "referee/stage/outputs.hpp"
 #include "referee/timing/gpu_arm.hpp"
+#include "referee/timing/referee_gpu.hpp"
 #include "referee/timing/sampler.hpp"
 
 namespace thresher::referee {
