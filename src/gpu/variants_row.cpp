@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "gpu/sm100/choose.hpp"
 #include "gpu/sm100/gemm_support.hpp"
 #include "gpu/sm100/model.hpp"
@@ -18,14 +21,56 @@ namespace {
 using sm90::Mma;
 using sm90::Variant;
 
-std::string why_not(const Variant& variant, const sm90::PlanRequest& request) {
-  if (std::string why = why_not_here(name(variant), request.limits); !why.empty()) return why;
-  if (variant.knobs.mma == Mma::kWarpgroup) return sm90::why_not(variant.knobs, request);
-  if (variant.knobs.mma == Mma::kBlockScaled) return sm100::why_not(variant.knobs, request);
+// What an architecture brings: a row each, in the order of lists.
+struct Architecture {
+  Mma mma;
+  std::string_view devices;  // that alone can run it; empty: all
+  std::vector<Variant> (*named_variants)();
+  std::vector<Variant> (*choices)();
+  Variant (*baseline)();
+  const sm90::TileTimes& (*tile_times)();
+  std::string (*why_not)(const sm90::GemmKnobs& knobs, const sm90::PlanRequest& request);
+};
+
+std::string why_not_of_warps(const sm90::GemmKnobs& knobs, const sm90::PlanRequest& request) {
   if (is_blackwell(request.limits) && request.problem.activations == Activations::kNvfp4) {
     return "weights for NVFP4 activations are packed for this GPU's own MMA: take gpu_sm100";
   }
-  return sm80::why_not(variant.knobs, request);
+  return sm80::why_not(knobs, request);
+}
+
+constexpr Architecture kArchitectures[] = {
+    {.mma = Mma::kWarpgroup,
+     .devices = "Hopper GPUs (sm_90)",
+     .named_variants = sm90::named_variants,
+     .choices = sm90::choices,
+     .baseline = sm90::plain_variant,
+     .tile_times = sm90::hopper_times,
+     .why_not = sm90::why_not},
+    {.mma = Mma::kWarp,
+     .devices = {},
+     .named_variants = sm80::named_variants,
+     .choices = sm80::choices,
+     .baseline = sm80::baseline,
+     .tile_times = sm80::tile_times,
+     .why_not = why_not_of_warps},
+    {.mma = Mma::kBlockScaled,
+     .devices = "Blackwell GPUs (sm_100)",
+     .named_variants = sm100::named_variants,
+     .choices = sm100::choices,
+     .baseline = sm100::baseline,
+     .tile_times = sm100::tile_times,
+     .why_not = sm100::why_not},
+};
+
+const Architecture& architecture_of(Mma mma) {
+  return *std::find_if(std::begin(kArchitectures), std::end(kArchitectures),
+                       [&](const Architecture& one) { return one.mma == mma; });
+}
+
+std::string why_not(const Variant& variant, const sm90::PlanRequest& request) {
+  if (std::string why = why_not_here(name(variant), request.limits); !why.empty()) return why;
+  return architecture_of(variant.knobs.mma).why_not(variant.knobs, request);
 }
 
 std::vector<std::string> names_of(const std::vector<Variant>& variants) {
@@ -35,30 +80,15 @@ std::vector<std::string> names_of(const std::vector<Variant>& variants) {
 }
 
 // All architectures' variants, those of kFirst before the others.
-template <Mma kFirst, typename Of>
-std::vector<Variant> of_all(const Of& of) {
-  std::vector<Variant> all = of(kFirst);
-  for (const Mma mma : {Mma::kWarpgroup, Mma::kWarp, Mma::kBlockScaled}) {
-    if (mma == kFirst) continue;
-    const std::vector<Variant> others = of(mma);
+template <Mma kFirst>
+std::vector<Variant> of_all(std::vector<Variant> (*Architecture::*list)()) {
+  std::vector<Variant> all = (architecture_of(kFirst).*list)();
+  for (const Architecture& one : kArchitectures) {
+    if (one.mma == kFirst) continue;
+    const std::vector<Variant> others = (one.*list)();
     all.insert(all.end(), others.begin(), others.end());
   }
   return all;
-}
-
-std::vector<Variant> named_of(Mma mma) {
-  if (mma == Mma::kBlockScaled) return sm100::named_variants();
-  return mma == Mma::kWarp ? sm80::named_variants() : sm90::named_variants();
-}
-
-std::vector<Variant> choices_of(Mma mma) {
-  if (mma == Mma::kBlockScaled) return sm100::choices();
-  return mma == Mma::kWarp ? sm80::choices() : sm90::choices();
-}
-
-Variant baseline_of(Mma mma) {
-  if (mma == Mma::kBlockScaled) return sm100::baseline();
-  return mma == Mma::kWarp ? sm80::baseline() : sm90::plain_variant();
 }
 
 KnobValues values_of(std::string_view variant) {
@@ -91,14 +121,9 @@ std::string choose(const Problem& problem, std::int64_t tokens_max, const Machin
   return name((own ? sm100::choose : sm80::choose)(problem, tokens_max, limits));
 }
 
-const sm90::TileTimes& times_of(Mma mma) {
-  if (mma == Mma::kBlockScaled) return sm100::tile_times();
-  return mma == Mma::kWarp ? sm80::tile_times() : sm90::hopper_times();
-}
-
 ModelledRun modelled_run(const Problem& problem, std::string_view variant, const Machine& machine) {
   const Variant read = sm90::variant_from_name(variant);
-  return sm90::modelled_run(problem, read, machine, times_of(read.knobs.mma));
+  return sm90::modelled_run(problem, read, machine, architecture_of(read.knobs.mma).tile_times());
 }
 
 template <Mma kFirst>
@@ -109,16 +134,16 @@ Backend row_of() {
           .season_suite = "tank_gpu",
           .pitch_folder = "pitches/gpu",
           .pilot_seconds = 7,  // starting processes and packing take most of it
-          .named_variants = [] { return names_of(of_all<kFirst>(named_of)); },
+          .named_variants = [] { return names_of(of_all<kFirst>(&Architecture::named_variants)); },
           .missing_for = [](std::string_view) { return std::string(); },
-          .choices = [] { return names_of(of_all<kFirst>(choices_of)); },
+          .choices = [] { return names_of(of_all<kFirst>(&Architecture::choices)); },
           .choose = choose,
           // Cut by how much work all tokens make together, k is summed in other parts.
           .batch_invariant =
               [](std::string_view variant) {
                 return turned(variant, {{"schedule", "tiles"}, {"split_k", "1"}});
               },
-          .baseline = [] { return name(baseline_of(kFirst)); },
+          .baseline = [] { return name(architecture_of(kFirst).baseline()); },
           .knobs = [] { return sm90::knob_texts(kFirst); },
           .knobs_of = values_of,
           .turned = turned,
@@ -149,9 +174,9 @@ Mma mma_for(const SmLimits& limits) {
 
 std::string why_not_here(std::string_view variant, const SmLimits& limits) {
   const Mma mma = sm90::variant_from_name(variant).knobs.mma;
-  if (mma == Mma::kWarp || mma == mma_for(limits)) return {};
-  return fmt::format("{} is for {}, and this one is sm_{}: take {}", sm90::head_of(mma),
-                     mma == Mma::kWarpgroup ? "Hopper GPUs (sm_90)" : "Blackwell GPUs (sm_100)",
+  const std::string_view devices = architecture_of(mma).devices;
+  if (devices.empty() || mma == mma_for(limits)) return {};
+  return fmt::format("{} is for {}, and this one is sm_{}: take {}", sm90::head_of(mma), devices,
                      limits.compute_capability, sm90::head_of(mma_for(limits)));
 }
 
