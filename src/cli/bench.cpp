@@ -30,6 +30,8 @@ using measure::Timing;
 using measure::VariantEntrant;
 
 constexpr const char* kEnginesChoice = "the engine's choice";
+// Of a layer's calls.
+constexpr const char* kTokenCounts = "1,16,64,256";
 
 struct BenchOptions {
   std::string backend;
@@ -42,19 +44,19 @@ struct BenchOptions {
   std::string op;
   std::string activations;
   std::string output;
-  // GPU only, empty where nobody says.
+  // Empty where nobody says.
   std::string timing;  // what surrounds a timed call: "foreign"
-  std::string launch;  // how samples launch their calls: "graph"
-  std::string sizes;   // where group sizes are: "host"
+  std::string launch;  // GPU only: how samples launch their calls: "graph"
+  std::string sizes;   // who knows the group sizes: "host"
   double seconds = 3;
   std::uint64_t seed = 1;
   bool peers = false;
   bool json = false;
   // Of layers instead of a suite.
   std::vector<std::string> layers;
-  std::vector<std::string> token_counts = {"1", "16", "64", "256"};
+  std::vector<std::string> token_counts;  // empty where nobody says
   int expert_limit = 0;
-  std::string routing = "uniform";
+  std::string routing;  // empty where nobody says
   bool batch_invariant = false;
 };
 
@@ -79,6 +81,15 @@ measure::Surroundings surroundings_of(const BenchOptions& options) {
                                 : measure::Surroundings::kBackToBack;
 }
 
+// What threads compute is done at once, and nobody launches it.
+bool graph_of(const BenchOptions& options, const Engine& engine) {
+  if (!options.launch.empty() && engine.thread_count() > 0) {
+    throw UsageError(fmt::format("--launch is for a GPU: on {} nothing is launched, leave it out",
+                                 engine.device()));
+  }
+  return options.launch != "eager";
+}
+
 void check_layer_options(const BenchOptions& options) {
   const std::pair<const char*, bool> of_suites[] = {{"--problem", !options.problems.empty()},
                                                     {"--variant", !options.variants.empty()},
@@ -91,6 +102,17 @@ void check_layer_options(const BenchOptions& options) {
     throw UsageError(fmt::format("{} is for --suite: --layer times the engine's choice", name));
   }
   if (options.thread_counts.size() > 1) throw UsageError("--layer takes one number of --threads");
+}
+
+void check_suite_options(const BenchOptions& options) {
+  const std::pair<const char*, bool> of_layers[] = {{"--tokens", !options.token_counts.empty()},
+                                                    {"--experts", options.expert_limit > 0},
+                                                    {"--routing", !options.routing.empty()},
+                                                    {"--batch-invariant", options.batch_invariant}};
+  for (const auto& [name, given] : of_layers) {
+    if (!given) continue;
+    throw UsageError(fmt::format("{} is for --layer: a suite's problems say their own", name));
+  }
 }
 
 // Thread counts of the CPU have a lane each; every other device has one.
@@ -177,7 +199,7 @@ class Bench {
     measure::ColdProblem cold(lane.engine, problem, inputs);
     const std::unique_ptr<measure::Clock> clock =
         measure::make_clock(lane.engine, {.surroundings = surroundings_of(options_),
-                                          .graph = options_.launch != "eager",
+                                          .graph = graph_of(options_, lane.engine),
                                           .copy_count = cold.copy_count()});
     std::deque<VariantEntrant> variants;  // entrants point at them
     std::vector<std::string> asked;
@@ -296,13 +318,15 @@ int run_layers(const BenchOptions& options) {
   const Engine engine(engine_of);
   if (!engine.plan_note().empty()) fmt::print(stderr, "thresher: {}\n", engine.plan_note());
   bench_layers(engine, {.layers = options.layers,
-                        .token_counts = token_counts_of(options.token_counts),
+                        .token_counts = token_counts_of(options.token_counts.empty()
+                                                            ? std::vector<std::string>{kTokenCounts}
+                                                            : options.token_counts),
                         .activations = options.activations,
                         .expert_limit = options.expert_limit,
-                        .routing = options.routing,
+                        .routing = options.routing.empty() ? "uniform" : options.routing,
                         .batch_invariant = options.batch_invariant,
                         .surroundings = surroundings_of(options),
-                        .graph = options.launch != "eager",
+                        .graph = graph_of(options, engine),
                         .seconds = options.seconds,
                         .seed = options.seed,
                         .json = options.json});
@@ -315,6 +339,7 @@ int run_bench(const BenchOptions& options) {
   }
   const Presence presence("bench");
   if (!options.layers.empty()) return run_layers(options);
+  check_suite_options(options);
   const std::vector<BenchRow> rows = Bench(options).run();
   if (rows.empty()) throw Error("nothing was measured: no variant asked for runs these problems");
   if (!options.json) print_tables(rows);
@@ -342,7 +367,8 @@ Command bench_command() {
                                "HIDDENxINTERMEDIATExEXPERTSxTOP_K (docs/moe.md)"},
                       {.name = "--tokens",
                        .value = &options->token_counts,
-                       .what = "With --layer: tokens of a call, as in 1,16,64"},
+                       .what = "With --layer: tokens of a call, as in 1,16,64",
+                       .default_text = kTokenCounts},
                       {.name = "--experts",
                        .value = &options->expert_limit,
                        .what = "With --layer: at most so many experts",
@@ -351,7 +377,8 @@ Command bench_command() {
                       {.name = "--routing",
                        .value = &options->routing,
                        .what = "With --layer: how tokens choose experts",
-                       .words = {"uniform", "skewed"}},
+                       .words = {"uniform", "skewed"},
+                       .default_text = "uniform"},
                       {"--batch-invariant", &options->batch_invariant,
                        "With --layer: a token's bits depend on no other"},
                       {"--problem", &options->problems, "Only these problems"},
@@ -390,7 +417,7 @@ Command bench_command() {
                        .default_text = "graph"},
                       {.name = "--sizes",
                        .value = &options->sizes,
-                       .what = "On a GPU: who knows the group sizes",
+                       .what = "Who knows the group sizes: the host, or only the device's memory",
                        .words = {"host", "device"},
                        .default_text = "host"},
                       {.name = "--seconds",

@@ -123,6 +123,25 @@ TEST_F(BenchTest, LeavesOutWhatCannotRunAndSaysSo) {
   EXPECT_NE(none.err.find("nothing was measured"), std::string::npos) << none.err;
 }
 
+TEST_F(BenchTest, RefusesWhatOnlyLayersHave) {
+  const std::vector<std::vector<std::string>> of_layers = {
+      {"--tokens", "4"}, {"--experts", "2"}, {"--routing", "uniform"}, {"--batch-invariant"}};
+  for (const std::vector<std::string>& option : of_layers) {
+    const Outcome outcome = bench(option);
+    EXPECT_EQ(outcome.exit_code, 2) << option.front();
+    EXPECT_NE(outcome.err.find(option.front() + " is for --layer"), std::string::npos)
+        << outcome.err;
+  }
+}
+
+TEST_F(BenchTest, RefusesToLaunchWhereNothingIsLaunched) {
+  const Outcome outcome = bench({"--problem", "ragged", "--launch", "eager"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.err.find("--launch is for a GPU: on cpu nothing is launched"),
+            std::string::npos)
+      << outcome.err;
+}
+
 TEST(BenchLayer, TimesALayerOfAShape) {
   const Outcome outcome =
       run_thresher({"bench", "--layer", "64x32x6x2", "--tokens", "1,5", "--seconds", "0.02",
