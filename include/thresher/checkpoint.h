@@ -67,6 +67,9 @@ thresher_status thresher_checkpoint_open(const char* path, int32_t mapped,
 /* What was loaded from it outlives it. */
 void thresher_checkpoint_close(thresher_checkpoint* checkpoint);
 const char* thresher_checkpoint_model_type(const thresher_checkpoint* checkpoint);
+/* The files that it consists of; NULL for an index out of range. */
+int64_t thresher_checkpoint_file_count(const thresher_checkpoint* checkpoint);
+const char* thresher_checkpoint_file(const thresher_checkpoint* checkpoint, int64_t index);
 
 /* Sorted by name. thresher_tensor_index() is -1 where there is no such tensor. */
 int64_t thresher_tensor_count(const thresher_checkpoint* checkpoint);
@@ -83,6 +86,9 @@ thresher_status thresher_tensor_values(const thresher_checkpoint* checkpoint, in
 int64_t thresher_layer_count(const thresher_checkpoint* checkpoint);
 thresher_status thresher_layer_at(const thresher_checkpoint* checkpoint, int64_t index,
                                   thresher_checkpoint_layer* layer);
+/* Each of a layer's fault_count faults; NULL for an index out of range. */
+const char* thresher_layer_fault(const thresher_checkpoint* checkpoint, int64_t index,
+                                 int64_t fault_index);
 
 /* Expert `expert` of the layer at `layer_index` (of thresher_layer_at); expert -1: the shared one.
  * What `loaded` holds is kept until it is destroyed. */

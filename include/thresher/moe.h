@@ -107,6 +107,8 @@ int64_t thresher_moe_hidden(const thresher_moe_layer* layer);
 int64_t thresher_moe_intermediate(const thresher_moe_layer* layer);
 int64_t thresher_moe_expert_count(const thresher_moe_layer* layer);
 int64_t thresher_moe_shared_count(const thresher_moe_layer* layer);
+/* What it was made with; zeros for a NULL handle. */
+thresher_moe_options thresher_moe_layer_options(const thresher_moe_layer* layer);
 int64_t thresher_moe_top_k(const thresher_moe_layer* layer);
 int64_t thresher_moe_tokens_max(const thresher_moe_layer* layer);
 size_t thresher_moe_weight_bytes(const thresher_moe_layer* layer);

@@ -158,6 +158,13 @@ thresher_status thresher_quantize_fp16(const uint16_t* values, int32_t use_globa
                                        thresher_nvfp4_buffer* out);
 thresher_status thresher_quantize_bf16(const uint16_t* values, int32_t use_global_scale,
                                        thresher_nvfp4_buffer* out);
+/* Any of the three, the type of `values` named as that of an output, by at most so many threads;
+ * 0: as many as pay. The bytes are the same. */
+thresher_status thresher_quantize_on_threads(const void* values, thresher_output type,
+                                             int32_t use_global_scale, int32_t thread_count,
+                                             thresher_nvfp4_buffer* out);
+/* Checks sizes, null pointers and NaN scale codes; `what` names the matrix in messages. */
+thresher_status thresher_check_matrix(const thresher_nvfp4_view* matrix, const char* what);
 /* The rows x k_elements values that a matrix stands for. */
 thresher_status thresher_dequantize(const thresher_nvfp4_view* matrix, float* values);
 /* What was written, for reading. */
@@ -229,6 +236,8 @@ thresher_status thresher_unpack_up(const thresher_weights* weights, thresher_nvf
 thresher_status thresher_plan_create(const thresher_engine* engine, const thresher_problem* problem,
                                      const char* variant, int64_t tokens_max, thresher_plan** plan);
 void thresher_plan_destroy(thresher_plan* plan);
+/* What it was made for; name and groups live as long as the plan. */
+thresher_problem thresher_plan_problem(const thresher_plan* plan);
 const char* thresher_plan_variant(const thresher_plan* plan);
 size_t thresher_plan_workspace_bytes(const thresher_plan* plan);
 int64_t thresher_plan_tokens_max(const thresher_plan* plan);
@@ -243,6 +252,7 @@ thresher_kernel_report thresher_plan_kernel(const thresher_plan* plan, int64_t i
 thresher_status thresher_workspace_create(const thresher_engine* engine, const thresher_plan* plan,
                                           thresher_workspace** workspace);
 void thresher_workspace_destroy(thresher_workspace* workspace);
+size_t thresher_workspace_bytes(const thresher_workspace* workspace);
 
 /* What thresher_run() checks before it computes, and that no output overlaps another buffer. */
 thresher_status thresher_check(const thresher_engine* engine, const thresher_plan* plan,

@@ -49,22 +49,6 @@ thresher_nvfp4_view view_of_matrix(const Nvfp4View& view) {
           .global_scale = view.global_scale};
 }
 
-thresher_moe_options options_of_layer(const MoeOptions& options) {
-  return {.top_k = options.top_k,
-          .tokens_max = options.tokens_max,
-          .first_expert = options.first_expert,
-          .router_experts = options.router_experts,
-          .activations = static_cast<thresher_activations>(options.activations),
-          .x = static_cast<thresher_output>(options.x),
-          .out = static_cast<thresher_output>(options.out),
-          .activation = static_cast<thresher_moe_activation>(options.activation),
-          .alpha = options.alpha,
-          .beta = options.beta,
-          .limit = options.limit,
-          .weight_on_input = options.weight_on_input ? 1 : 0,
-          .batch_invariant = options.batch_invariant ? 1 : 0};
-}
-
 thresher_route_options route_of_layer(const RouteOptions& route) {
   return {.expert_count = route.expert_count,
           .top_k = route.top_k,
@@ -88,7 +72,7 @@ thresher_checkpoint_layer layer_in_c(const CheckpointLayer& layer) {
           .has_gate = layer.has_gate ? 1 : 0,
           .has_biases = layer.has_biases ? 1 : 0,
           .has_input_scales = layer.has_input_scales ? 1 : 0,
-          .options = options_of_layer(layer.options),
+          .options = c_twin::options_in_c(layer.options),
           .route = route_of_layer(layer.route),
           .router_weight = layer.router_weight.c_str(),
           .router_bias = layer.router_bias.c_str(),
@@ -139,6 +123,16 @@ void thresher_checkpoint_close(thresher_checkpoint* checkpoint) { delete checkpo
 const char* thresher_checkpoint_model_type(const thresher_checkpoint* checkpoint) {
   return value_or_zero(
       [&] { return need(checkpoint, "checkpoint").checkpoint.model_type().c_str(); });
+}
+
+int64_t thresher_checkpoint_file_count(const thresher_checkpoint* checkpoint) {
+  return value_or_zero(
+      [&] { return static_cast<std::int64_t>(need(checkpoint, "checkpoint").files.size()); });
+}
+
+const char* thresher_checkpoint_file(const thresher_checkpoint* checkpoint, int64_t index) {
+  return value_or_zero(
+      [&] { return item_at(need(checkpoint, "checkpoint").files, index, "index").c_str(); });
 }
 
 int64_t thresher_tensor_count(const thresher_checkpoint* checkpoint) {
@@ -201,6 +195,13 @@ int64_t thresher_layer_count(const thresher_checkpoint* checkpoint) {
 thresher_status thresher_layer_at(const thresher_checkpoint* checkpoint, int64_t index,
                                   thresher_checkpoint_layer* layer) {
   return guarded([&] { need(layer, "layer") = layer_in_c(layer_at(checkpoint, index)); });
+}
+
+const char* thresher_layer_fault(const thresher_checkpoint* checkpoint, int64_t index,
+                                 int64_t fault_index) {
+  return value_or_zero([&] {
+    return item_at(layer_at(checkpoint, index).faults, fault_index, "fault_index").c_str();
+  });
 }
 
 thresher_status thresher_expert_load(const thresher_checkpoint* checkpoint, int64_t layer_index,

@@ -18,6 +18,7 @@
 // NOLINTBEGIN(readability-identifier-naming): C's names for C's handles.
 struct thresher_plan {
   thresher::Plan plan;
+  std::vector<thresher_group> groups;  // the problem's, for C to look at
 };
 
 struct thresher_buffer {
@@ -141,7 +142,7 @@ void write(const Nvfp4Matrix& matrix, thresher_nvfp4_buffer& out) {
 
 template <class Value, class Stored>
 thresher_status quantize_to(const Stored* values, std::int32_t use_global_scale,
-                            thresher_nvfp4_buffer* out) {
+                            thresher_nvfp4_buffer* out, std::int32_t thread_count = 0) {
   static_assert(sizeof(Value) == sizeof(Stored));
   return guarded([&] {
     const std::int64_t rows = need(out, "out").rows;
@@ -151,7 +152,8 @@ thresher_status quantize_to(const Stored* values, std::int32_t use_global_scale,
     const bool given = use_global_scale == THRESHER_GLOBAL_SCALE_GIVEN;
     if (given && out->global_scale == 0) throw Error("out.global_scale is 0, and was to be given");
     const QuantizeOptions options{.global_scale = use_global_scale != 0,
-                                  .given_global_scale = given ? out->global_scale : 0};
+                                  .given_global_scale = given ? out->global_scale : 0,
+                                  .thread_count = thread_count};
     if (rows > 0) need(out->codes, "out.codes");
     if (rows > 0) need(out->scales, "out.scales");
     // Fp16 and Bf16 are their bits and nothing more.
@@ -216,6 +218,28 @@ thresher_status thresher_quantize_fp16(const uint16_t* values, int32_t use_globa
 thresher_status thresher_quantize_bf16(const uint16_t* values, int32_t use_global_scale,
                                        thresher_nvfp4_buffer* out) {
   return quantize_to<Bf16>(values, use_global_scale, out);
+}
+
+thresher_status thresher_quantize_on_threads(const void* values, thresher_output type,
+                                             int32_t use_global_scale, int32_t thread_count,
+                                             thresher_nvfp4_buffer* out) {
+  if (thread_count < 0) return fail(THRESHER_INVALID, "thread_count is negative");
+  const auto* bits = static_cast<const uint16_t*>(values);
+  switch (type) {
+    case THRESHER_C_FP16:
+      return quantize_to<Fp16>(bits, use_global_scale, out, thread_count);
+    case THRESHER_C_BF16:
+      return quantize_to<Bf16>(bits, use_global_scale, out, thread_count);
+    case THRESHER_C_FP32:
+      return quantize_to<float>(static_cast<const float*>(values), use_global_scale, out,
+                                thread_count);
+    default:
+      return fail(THRESHER_INVALID, "type is neither fp16 nor bf16 nor fp32");
+  }
+}
+
+thresher_status thresher_check_matrix(const thresher_nvfp4_view* matrix, const char* what) {
+  return guarded([&] { check(view_of(need(matrix, "matrix")), &need(what, "what")); });
 }
 
 thresher_status thresher_dequantize(const thresher_nvfp4_view* matrix, float* values) {
@@ -399,11 +423,26 @@ thresher_status thresher_plan_create(const thresher_engine* engine, const thresh
   return create(plan, "plan", [&] {
     const Engine& planner = need(engine, "engine").engine;
     const char* chosen = variant == nullptr ? "" : variant;
-    return thresher_plan{planner.plan(problem_of(need(problem, "problem")), chosen, tokens_max)};
+    Plan made = planner.plan(problem_of(need(problem, "problem")), chosen, tokens_max);
+    std::vector<thresher_group> groups;
+    for (const Group& group : made.problem().groups) groups.push_back({group.m, group.n, group.k});
+    return thresher_plan{std::move(made), std::move(groups)};
   });
 }
 
 void thresher_plan_destroy(thresher_plan* plan) { delete plan; }
+
+thresher_problem thresher_plan_problem(const thresher_plan* plan) {
+  return value_or_zero([&] {
+    const Problem& problem = need(plan, "plan").plan.problem();
+    return thresher_problem{.name = problem.name.c_str(),
+                            .op = static_cast<thresher_op>(problem.op),
+                            .activations = static_cast<thresher_activations>(problem.activations),
+                            .output = static_cast<thresher_output>(problem.output),
+                            .groups = plan->groups.data(),
+                            .group_count = static_cast<int64_t>(plan->groups.size())};
+  });
+}
 
 const char* thresher_plan_variant(const thresher_plan* plan) {
   return value_or_zero([&] { return need(plan, "plan").plan.variant().c_str(); });
@@ -449,6 +488,10 @@ thresher_status thresher_workspace_create(const thresher_engine* engine, const t
 }
 
 void thresher_workspace_destroy(thresher_workspace* workspace) { delete workspace; }
+
+size_t thresher_workspace_bytes(const thresher_workspace* workspace) {
+  return value_or_zero([&] { return need(workspace, "workspace").workspace.bytes(); });
+}
 
 thresher_status thresher_check(const thresher_engine* engine, const thresher_plan* plan,
                                const thresher_operands* operands) {

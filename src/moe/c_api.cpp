@@ -57,6 +57,22 @@ Value ask(const thresher_moe_layer* layer, const Ask& question) {
 
 }  // namespace
 
+thresher_moe_options c_twin::options_in_c(const MoeOptions& options) {
+  return {.top_k = options.top_k,
+          .tokens_max = options.tokens_max,
+          .first_expert = options.first_expert,
+          .router_experts = options.router_experts,
+          .activations = static_cast<thresher_activations>(options.activations),
+          .x = static_cast<thresher_output>(options.x),
+          .out = static_cast<thresher_output>(options.out),
+          .activation = static_cast<thresher_moe_activation>(options.activation),
+          .alpha = options.alpha,
+          .beta = options.beta,
+          .limit = options.limit,
+          .weight_on_input = options.weight_on_input ? 1 : 0,
+          .batch_invariant = options.batch_invariant ? 1 : 0};
+}
+
 thresher_moe_layer c_twin::make_layer(const thresher_engine* engine, const MoeSource& source,
                                       const thresher_moe_options* options) {
   const Engine& packer = need(engine, "engine").engine;
@@ -75,20 +91,7 @@ thresher_moe_expert thresher_moe_expert_defaults(void) {
 }
 
 thresher_moe_options thresher_moe_options_defaults(void) {
-  const MoeOptions from;
-  return {from.top_k,
-          from.tokens_max,
-          from.first_expert,
-          from.router_experts,
-          static_cast<thresher_activations>(from.activations),
-          static_cast<thresher_output>(from.x),
-          static_cast<thresher_output>(from.out),
-          static_cast<thresher_moe_activation>(from.activation),
-          from.alpha,
-          from.beta,
-          from.limit,
-          from.weight_on_input ? 1 : 0,
-          from.batch_invariant ? 1 : 0};
+  return c_twin::options_in_c(MoeOptions());
 }
 
 thresher_status thresher_moe_create(const thresher_engine* engine,
@@ -146,6 +149,9 @@ int64_t thresher_moe_expert_count(const thresher_moe_layer* layer) {
 }
 int64_t thresher_moe_shared_count(const thresher_moe_layer* layer) {
   return ask<int64_t>(layer, [](const MoeLayer& of) { return of.shared_count(); });
+}
+thresher_moe_options thresher_moe_layer_options(const thresher_moe_layer* layer) {
+  return value_or_zero([&] { return c_twin::options_in_c(need(layer, "layer").layer.options()); });
 }
 int64_t thresher_moe_top_k(const thresher_moe_layer* layer) {
   return ask<int64_t>(layer, [](const MoeLayer& of) { return of.options().top_k; });

@@ -13,6 +13,8 @@ struct thresher_moe_layer {
 
 namespace thresher::c_twin {
 
+thresher_moe_options options_in_c(const MoeOptions& options);
+
 // Throws Error on a null engine or options and on numbers that are no option.
 thresher_moe_layer make_layer(const thresher_engine* engine, const MoeSource& source,
                               const thresher_moe_options* options);

@@ -4,6 +4,7 @@
 
 #include "checkpoint/sample.hpp"
 #include "thresher/checkpoint.h"
+#include "thresher/checkpoint.hpp"
 
 namespace thresher::checkpoint {
 namespace {
@@ -46,6 +47,11 @@ TEST_F(CheckpointInC, DescribesLayersAndTensors) {
   EXPECT_EQ(layer.route.score, THRESHER_ROUTE_SIGMOID);
   EXPECT_EQ(layer.fault_count, 0);
   EXPECT_STREQ(layer.fault, "");
+  EXPECT_EQ(thresher_layer_fault(checkpoint_, 0, 0), nullptr);
+  EXPECT_STREQ(thresher_last_error(), "fault_index = 0 is not in 0..-1");
+  ASSERT_EQ(thresher_checkpoint_file_count(checkpoint_), 1);
+  EXPECT_TRUE(std::string(thresher_checkpoint_file(checkpoint_, 0)).ends_with("/x.safetensors"));
+  EXPECT_EQ(thresher_checkpoint_file(checkpoint_, 1), nullptr);
 
   const int64_t index = thresher_tensor_index(checkpoint_, layer.router_bias);
   ASSERT_GE(index, 0);
@@ -60,6 +66,26 @@ TEST_F(CheckpointInC, DescribesLayersAndTensors) {
   value = 0;
   ASSERT_EQ(thresher_tensor_bytes(checkpoint_, index, &value, 4), THRESHER_OK);
   EXPECT_EQ(value, 3.0f);
+}
+
+TEST_F(CheckpointInC, NamesEveryFaultOfALayer) {
+  std::vector<SampleTensor> tensors;
+  add_matrix(tensors, false, "model.layers.0.mlp.experts.0.gate_proj", 48, 32, 0.5f, 0);
+  const Folder folder;
+  folder.write("x.safetensors", safetensors(tensors));
+  folder.write("config.json", R"({"model_type":"glm4_moe","num_experts_per_tok":1})");
+  thresher_checkpoint* checkpoint = nullptr;
+  ASSERT_EQ(thresher_checkpoint_open(folder.path().c_str(), 1, &checkpoint), THRESHER_OK);
+  thresher_checkpoint_layer layer;
+  ASSERT_EQ(thresher_layer_at(checkpoint, 0, &layer), THRESHER_OK) << thresher_last_error();
+  const Checkpoint same(folder.path());
+  const std::vector<std::string>& faults = same.layers().at(0).faults;
+  ASSERT_GE(faults.size(), 2u);
+  ASSERT_EQ(layer.fault_count, std::ssize(faults));
+  for (std::int64_t i = 0; i < layer.fault_count; ++i) {
+    EXPECT_EQ(thresher_layer_fault(checkpoint, 0, i), faults[static_cast<std::size_t>(i)]);
+  }
+  thresher_checkpoint_close(checkpoint);
 }
 
 TEST_F(CheckpointInC, LoadsWhatOutlivesIt) {

@@ -110,6 +110,7 @@ class Twin {
   thresher_operands& operands() { return operands_; }
   const thresher_problem& problem() const { return problem_; }
   const thresher_plan* made_plan() const { return plan_.get(); }
+  const thresher_workspace* made_workspace() const { return workspace_.get(); }
 
  private:
   const thresher_engine* engine_;
@@ -232,6 +233,42 @@ TEST_P(CApiTest, SaysWhyThereIsNoDevice) {
   EXPECT_STREQ(thresher_why_no_device(nullptr), "");
 }
 
+TEST(CApi, QuantizesOnAsManyThreadsAsAreAllowed) {
+  std::vector<float> values(40 * 64);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 37) - 17.5f;
+  Bytes codes[2] = {Bytes(40 * 32), Bytes(40 * 32)};
+  Bytes scales[2] = {Bytes(40 * 4), Bytes(40 * 4)};
+  thresher_nvfp4_buffer some{codes[0].data(), scales[0].data(), 40, 64, 0};
+  thresher_nvfp4_buffer one{codes[1].data(), scales[1].data(), 40, 64, 0};
+  EXPECT_EQ(thresher_quantize(values.data(), 1, &some), THRESHER_OK);
+  EXPECT_EQ(thresher_quantize_on_threads(values.data(), THRESHER_C_FP32, 1, 1, &one), THRESHER_OK);
+  EXPECT_EQ(codes[0], codes[1]);
+  EXPECT_EQ(scales[0], scales[1]);
+  EXPECT_EQ(some.global_scale, one.global_scale);
+  for (const thresher_output type : {THRESHER_C_FP16, THRESHER_C_BF16}) {
+    const std::vector<std::uint16_t> halves(40 * 64, type == THRESHER_C_FP16 ? 0x4600 : 0x40c0);
+    EXPECT_EQ(thresher_quantize_on_threads(halves.data(), type, 0, 2, &one), THRESHER_OK);
+    const thresher_nvfp4_view written = thresher_view(&one);
+    EXPECT_EQ(thresher_dequantize(&written, values.data()), THRESHER_OK);
+    EXPECT_EQ(values, std::vector<float>(40 * 64, 6.0f)) << type;
+  }
+  EXPECT_EQ(thresher_quantize_on_threads(values.data(), 3, 1, 1, &one), THRESHER_INVALID);
+  EXPECT_EQ(thresher_quantize_on_threads(values.data(), THRESHER_C_FP32, 1, -1, &one),
+            THRESHER_INVALID);
+  EXPECT_STREQ(thresher_last_error(), "thread_count is negative");
+}
+
+TEST(CApi, ChecksAMatrix) {
+  const Bytes codes(2 * 8);
+  Bytes scales(2, 0x38);
+  const thresher_nvfp4_view matrix{codes.data(), scales.data(), 2, 16, 1};
+  EXPECT_EQ(thresher_check_matrix(&matrix, "gate"), THRESHER_OK) << thresher_last_error();
+  scales[1] = 0x7f;
+  EXPECT_EQ(thresher_check_matrix(&matrix, "gate"), THRESHER_INVALID);
+  EXPECT_TRUE(std::string(thresher_last_error()).starts_with("gate"));
+  EXPECT_EQ(thresher_check_matrix(nullptr, "gate"), THRESHER_INVALID);
+}
+
 TEST_P(CApiTest, TellsOfAPlan) {
   const Problem problem = make_problem({5, 2}, 33, 64);
   const char* variant = is_cpu() ? "cpu_portable:stages=3" : "gpu_sm90:launches=per_group";
@@ -239,6 +276,17 @@ TEST_P(CApiTest, TellsOfAPlan) {
   Twin twin_of(twin(), problem);
   twin_of.plan(variant);
   const thresher_plan* plan = twin_of.made_plan();
+  const thresher_problem made_for = thresher_plan_problem(plan);
+  EXPECT_EQ(made_for.name, problem.name);
+  EXPECT_EQ(made_for.op, THRESHER_GEMM);
+  EXPECT_EQ(made_for.activations, static_cast<thresher_activations>(problem.activations));
+  EXPECT_EQ(made_for.output, static_cast<thresher_output>(problem.output));
+  ASSERT_EQ(made_for.group_count, 2);
+  EXPECT_EQ(made_for.groups[1].m, 2);
+  EXPECT_EQ(made_for.groups[1].n, 33);
+  EXPECT_EQ(made_for.groups[1].k, 64);
+  EXPECT_EQ(thresher_workspace_bytes(twin_of.made_workspace()),
+            engine().workspace(expected).bytes());
   EXPECT_EQ(thresher_plan_variant(plan), expected.variant());
   EXPECT_EQ(thresher_plan_workspace_bytes(plan), expected.workspace_bytes());
   EXPECT_EQ(thresher_plan_tokens_max(plan), 7);

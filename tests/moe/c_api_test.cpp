@@ -100,6 +100,17 @@ TEST_F(MoeCApi, ComputesWhatCppComputes) {
   EXPECT_EQ(thresher_moe_expert_count(layer), 5);
   EXPECT_EQ(thresher_moe_shared_count(layer), 2);
   EXPECT_EQ(thresher_moe_top_k(layer), 3);
+  const thresher_moe_options made_with = thresher_moe_layer_options(layer);
+  EXPECT_EQ(made_with.top_k, options_.top_k);
+  EXPECT_EQ(made_with.tokens_max, options_.tokens_max);
+  EXPECT_EQ(made_with.activations, options_.activations);
+  EXPECT_EQ(made_with.x, options_.x);
+  EXPECT_EQ(made_with.out, options_.out);
+  EXPECT_EQ(made_with.activation, options_.activation);
+  EXPECT_EQ(made_with.limit, options_.limit);
+  EXPECT_EQ(made_with.weight_on_input, options_.weight_on_input);
+  EXPECT_EQ(made_with.batch_invariant, options_.batch_invariant);
+  EXPECT_EQ(thresher_moe_layer_options(nullptr).top_k, 0);
   EXPECT_EQ(thresher_moe_tokens_max(layer), 7);
   EXPECT_GT(thresher_moe_weight_bytes(layer), 0u);
   EXPECT_GT(thresher_moe_workspace_bytes(layer), 0u);
