@@ -22,4 +22,7 @@ if(THRESHER_TOOLS)
   thresher_house_rule(commands $<TARGET_FILE:thresher_cli>)
   thresher_house_rule(tables $<TARGET_FILE:thresher_cli>)
   thresher_house_rule(pages $<TARGET_FILE:thresher_cli>)
+  # It measures, a little, and waits for sandboxes.
+  thresher_house_rule(readme $<TARGET_FILE:thresher_cli>)
+  set_tests_properties(house.readme PROPERTIES PROCESSORS 2 COST 60)
 endif()
