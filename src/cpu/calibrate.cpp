@@ -16,6 +16,7 @@
 #include "cpu/pages.hpp"
 #include "cpu/pool.hpp"
 #include "hide.hpp"
+#include "middle.hpp"
 
 namespace thresher::cpu {
 namespace {
@@ -191,21 +192,15 @@ void spin() {
   use(value);
 }
 
-double median_in_place(std::vector<double>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 double measure_noise(Pool& pool, double seconds) {
   const Deadline deadline(seconds);
   std::vector<double> times;
   while (times.size() < 20 || !deadline.passed()) {
     times.push_back(time_together(pool, [](int) { spin(); }));
   }
-  const double median = median_in_place(times);
+  const double median = upper_median(times);
   for (double& time : times) time = std::abs(time - median);
-  return median_in_place(times) / median;
+  return upper_median(times) / median;
 }
 
 }  // namespace

@@ -10,21 +10,19 @@
 namespace thresher::gpu::sm100 {
 namespace {
 
-std::string unless(bool has, const char* sentence) { return has ? std::string() : sentence; }
-
 // Knobs of other kernels that this one has a single setting of.
 std::string why_not_others(const GemmKnobs& knobs) {
   return sm90::first_of(
-      {unless(knobs.kind == sm90::GemmKind::kPipelined,
-              "there is no plain kernel for Blackwell: take kernel = pipelined"),
-       unless(knobs.specialised, "warps have roles here: take roles = split"),
-       unless(knobs.consumer_warpgroups == 1,
-              "four warps reach all lanes of tensor memory: take warpgroups = 1"),
-       unless(knobs.fragment_steps == 4, "nothing is decoded here: take steps = 4"),
-       unless(knobs.arrive == sm90::Arrive::kThread,
-              "commits free the stages here: take arrive = thread"),
-       unless(knobs.prologue == sm90::Prologue::kNone,
-              "the kernel reads activations as they are: take prologue = none")});
+      {sm90::unless(knobs.kind == sm90::GemmKind::kPipelined,
+                    "there is no plain kernel for Blackwell: take kernel = pipelined"),
+       sm90::unless(knobs.specialised, "warps have roles here: take roles = split"),
+       sm90::unless(knobs.consumer_warpgroups == 1,
+                    "four warps reach all lanes of tensor memory: take warpgroups = 1"),
+       sm90::unless(knobs.fragment_steps == 4, "nothing is decoded here: take steps = 4"),
+       sm90::unless(knobs.arrive == sm90::Arrive::kThread,
+                    "commits free the stages here: take arrive = thread"),
+       sm90::unless(knobs.prologue == sm90::Prologue::kNone,
+                    "the kernel reads activations as they are: take prologue = none")});
 }
 
 std::string why_not_values(const GemmKnobs& knobs) {

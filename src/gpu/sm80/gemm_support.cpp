@@ -11,21 +11,19 @@ namespace {
 
 using sm90::GemmConfig;
 
-std::string only(bool has, const char* sentence) { return has ? std::string() : sentence; }
-
 // Knobs of Hopper's kernels that this one has a single setting of.
 std::string why_not_hopper(const GemmKnobs& knobs) {
   return sm90::first_of(
-      {only(knobs.kind == sm90::GemmKind::kPipelined,
-            "there is no plain kernel for warps: take kernel = pipelined"),
-       only(!knobs.specialised, "all warps load and multiply here: take roles = same"),
-       only(knobs.store != sm90::Store::kStaged,
-            "bulk copies need Hopper: take store = direct or vectors"),
-       only(knobs.fragment_steps == 2, "warps decode two steps at a time: take steps = 2"),
-       only(knobs.arrive == sm90::Arrive::kThread,
-            "a block's barrier frees the stages here: take arrive = thread"),
-       only(knobs.prologue != sm90::Prologue::kInside,
-            "blocks do not wait for each other here: take prologue = kernel or none")});
+      {sm90::unless(knobs.kind == sm90::GemmKind::kPipelined,
+                    "there is no plain kernel for warps: take kernel = pipelined"),
+       sm90::unless(!knobs.specialised, "all warps load and multiply here: take roles = same"),
+       sm90::unless(knobs.store != sm90::Store::kStaged,
+                    "bulk copies need Hopper: take store = direct or vectors"),
+       sm90::unless(knobs.fragment_steps == 2, "warps decode two steps at a time: take steps = 2"),
+       sm90::unless(knobs.arrive == sm90::Arrive::kThread,
+                    "a block's barrier frees the stages here: take arrive = thread"),
+       sm90::unless(knobs.prologue != sm90::Prologue::kInside,
+                    "blocks do not wait for each other here: take prologue = kernel or none")});
 }
 
 std::string why_not_values(const GemmKnobs& knobs) {

@@ -14,6 +14,7 @@
 #include "gpu/runtime/stream.hpp"
 #include "gpu/sm80/kernels/ceilings_args.hpp"
 #include "gpu/sm90/kernels/ceilings_args.hpp"
+#include "middle.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::gpu::sm90 {
@@ -72,12 +73,6 @@ struct Lane {
   }
 };
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 // Microseconds per launch in each of `trial_count` trials, all queued at once: a GPU that waits for
 // the host between them would cool down and clock up.
 std::vector<double> time_trials(const Lane& lane, int trial_count, int launch_count,
@@ -103,7 +98,7 @@ double settled_us(const Lane& lane, double seconds, const std::function<void()>&
   const double trial_us = seconds * 1e6 / kTrialCount;
   const int launch_count = std::max(1, static_cast<int>(trial_us / once_us));
   const std::vector<double> us = time_trials(lane, kTrialCount, launch_count, launch);
-  return median({us.begin() + kTrialCount / 2, us.end()});
+  return upper_median({us.begin() + kTrialCount / 2, us.end()});
 }
 
 void check_words_read(u32 sum, u64 word_count) {

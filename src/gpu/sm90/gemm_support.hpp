@@ -12,6 +12,8 @@ namespace thresher::gpu::sm90 {
 
 // The first reason that is not empty.
 std::string first_of(std::initializer_list<std::string> reasons);
+// A reason, unless there is none.
+inline std::string unless(bool holds, const char* reason) { return holds ? std::string() : reason; }
 
 std::string why_not_one_of(const char* name, int value, std::initializer_list<int> allowed);
 std::string why_not_between(const char* name, int value, int min, int max);

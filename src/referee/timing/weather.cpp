@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <iterator>
 
+#include "hide.hpp"
+
 namespace thresher::referee {
 namespace {
 
@@ -15,8 +17,11 @@ constexpr std::size_t kStealColumn = 7;  // user nice system idle iowait irq sof
 
 double reference_spin_ns() {
   const auto begin = std::chrono::steady_clock::now();
-  volatile std::uint64_t value = 1;
-  for (int i = 0; i < kSpinSteps; ++i) value = value * 6364136223846793005u + 1;
+  std::uint64_t value = 1;
+  for (int i = 0; i < kSpinSteps; ++i) {
+    value = value * 6364136223846793005u + 1;
+    use(value);
+  }
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count();
 }
 

@@ -11,6 +11,7 @@
 #include "embedded_file.hpp"
 #include "engine/backends.hpp"
 #include "gemm/suite.hpp"
+#include "referee/statistics/distributions.hpp"
 #include "tank/panel/shark.hpp"
 #include "tank/pitch/shipped_pitches.hpp"
 #include "tank/season/seeds_season.hpp"
@@ -63,7 +64,7 @@ double to_four_places(double value) { return std::round(value * 1e4) / 1e4; }
 
 Json forecast_of_time(const Suite& suite, const Problem& problem, const std::string& variant) {
   const double us = backend_of_variant(variant).model(problem, variant, published_b200()).us;
-  const double factor = std::exp(kQuantile90 * kLogTimeSd);
+  const double factor = std::exp(referee::kNormalQuantile90 * kLogTimeSd);
   return {{"what", "time"},
           {"suite", suite.name},
           {"problem", problem.name},
@@ -86,7 +87,7 @@ void add_times(const Suite& suite, std::vector<Json>& forecasts) {
 
 Forecast widened(Forecast forecast) {
   const NormalForecast normal = normal_forecast(forecast);
-  const double half = kQuantile90 * std::hypot(normal.sd, kLogSpeedupSd);
+  const double half = referee::kNormalQuantile90 * std::hypot(normal.sd, kLogSpeedupSd);
   forecast.p_works = to_four_places(forecast.p_works);
   forecast.log_speedup_low = to_four_places(normal.mean - half);
   forecast.log_speedup_median = to_four_places(normal.mean);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "referee/statistics/distributions.hpp"
 #include "referee/statistics/json.hpp"
 #include "tank/forecast/forecasts.hpp"
 #include "thresher/error.hpp"
@@ -79,7 +80,6 @@ void score_speedup(const Json& data, const std::vector<Played>& matches, ScoredF
 // Of a variant in all matches that it was in: the last one holds, its spread over heats is the
 // measurement's.
 void score_time(const std::vector<Played>& matches, ScoredForecast& scored) {
-  constexpr double kQuantile975 = 1.959963984540054;
   for (const Played& match : matches) {
     if (match.suite != scored.suite || !match.verdict.estimate) continue;
     for (const ProblemEstimate& one : match.verdict.estimate->problems) {
@@ -89,11 +89,11 @@ void score_time(const std::vector<Played>& matches, ScoredForecast& scored) {
       const double us = champion ? one.champion_us : one.challenger_us;
       const double sd = champion ? one.champion_spread : one.challenger_spread;
       if (!(us > 0) || !std::isfinite(us) || !std::isfinite(sd)) continue;
-      const double factor = std::exp(kQuantile975 * sd);
+      const double factor = std::exp(referee::kNormalQuantile975 * sd);
       scored.measured = ForecastRange{us, us / factor, us * factor};
-      const NormalForecast normal{
-          .mean = std::log(scored.predicted->value),
-          .sd = std::log(scored.predicted->high / scored.predicted->low) / (2 * kQuantile90)};
+      const NormalForecast normal{.mean = std::log(scored.predicted->value),
+                                  .sd = std::log(scored.predicted->high / scored.predicted->low) /
+                                        (2 * referee::kNormalQuantile90)};
       scored.score = ForecastScore{.crps = crps(normal, std::log(us), sd), .brier = {}};
     }
   }

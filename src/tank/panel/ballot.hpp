@@ -22,9 +22,6 @@ Rubric rubric_by_name(std::string_view name);
 std::vector<std::string> rubric_names();
 inline constexpr const char* kDefaultRubric = "round_2";
 
-// The 90 % quantile of a standard normal: half an 80 % interval in standard deviations.
-inline constexpr double kQuantile90 = 1.2815515655446004;
-
 struct Forecast {
   double p_works = 0.5;           // P(builds, is right, is accepted)
   double log_speedup_median = 0;  // of ln(geomean speedup), given that it builds and is right

@@ -15,7 +15,6 @@ namespace {
 using Json = nlohmann::json;
 
 // Half a 95 % interval in standard deviations.
-constexpr double kQuantile975 = 1.959963984540054;
 
 double mean_of(const std::vector<double>& values) {
   double sum = 0;
@@ -100,7 +99,7 @@ std::map<std::string, std::vector<double>> forecast_errors(const SeasonRecord& r
 }  // namespace
 
 double log_sd(const Estimate& speedup) {
-  return (std::log(speedup.high) - std::log(speedup.low)) / (2 * kQuantile975);
+  return (std::log(speedup.high) - std::log(speedup.low)) / (2 * referee::kNormalQuantile975);
 }
 
 Outcome outcome_of(const Verdict& verdict) {
