@@ -8,15 +8,9 @@
 namespace thresher::gpu::sm100 {
 namespace {
 
-// A B200: 148 SMs, which together reach so many NVFP4 operations, and bytes from the L2.
-constexpr double kGopPerS = 5797000;
-constexpr double kSms = 148;
 constexpr double kMultiplyAddsPerNs = kGopPerS / kSms / 2;
-constexpr double kL2BytesPerNs = 10000;
 // An MMA of fewer columns takes as long as one of so many.
 constexpr double kColumnsLeast = 64;
-// Barriers, copies of scales and commits of 64 k.
-constexpr double kOverheadNs = 15;
 
 // Of 64 k, as the other kernels' tiles: MMAs and what is fetched go on beside each other.
 double k_tile_ns(const GemmConfig& config, int width, const sm90::Company& company) {

@@ -7,6 +7,13 @@
 
 namespace thresher::gpu::sm100 {
 
+// A B200: 148 SMs, which together reach so many NVFP4 operations, and bytes from the L2.
+inline constexpr double kGopPerS = 5797000;
+inline constexpr double kSms = 148;
+inline constexpr double kL2BytesPerNs = 10000;
+// Barriers, copies of scales and commits of 64 k.
+inline constexpr double kOverheadNs = 15;
+
 const sm90::TileTimes& tile_times();
 
 }  // namespace thresher::gpu::sm100

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "gpu/sm100/choose.hpp"
+#include "gpu/sm100/model.hpp"
 #include "nvfp4/error_message.hpp"
 #include "tank/ledger/export.hpp"
 #include "tank/scratch_folder.hpp"
@@ -50,6 +51,21 @@ TEST(Forecasts, EveryProblemOfTheSuitesAndEveryPitch) {
 
 TEST(Forecasts, AreOfTheVariantThatASeasonThereBeginsWith) {
   EXPECT_EQ(shipped_forecasts().front().data.at("variant"), name(gpu::sm100::baseline()));
+}
+
+// What they say that they rest on is what the model reckons with.
+TEST(Forecasts, SayTheModelsNumbers) {
+  const nlohmann::json& basis = shipped_forecasts().back().data;
+  const auto value = [&](const char* name) { return basis.at(name).at("value").get<double>(); };
+  const gpu::sm90::TileTimes& times = gpu::sm100::tile_times();
+  EXPECT_EQ(value("nvfp4_gop_per_s"), gpu::sm100::kGopPerS);
+  EXPECT_EQ(value("nvfp4_gop_per_s"), times.at_gop_per_s);
+  EXPECT_EQ(value("sm_count"), gpu::sm100::kSms);
+  EXPECT_EQ(value("l2_gb_per_s"), gpu::sm100::kL2BytesPerNs);
+  EXPECT_EQ(value("k_step_overhead_ns"), gpu::sm100::kOverheadNs);
+  EXPECT_EQ(value("tile_finish_ns"), times.finish);
+  EXPECT_EQ(value("parts_ns"), times.parts);
+  EXPECT_EQ(value("parts_ns") / 2, times.parts_least);
 }
 
 TEST(Forecasts, AChangedNumberIsNoticed) {
