@@ -113,7 +113,22 @@ std::vector<OutputView> GuardedRegion::views(const std::byte* region) const {
   return views;
 }
 
+namespace {
+
+__extension__ using Product = unsigned __int128;
+
+// Both halves of it: where a changed bit of the value shows in the upper one is for the secret
+// multiplier to say. In the lower one alone the highest bit stays where it is under any multiplier,
+// and a second change could take it back.
+std::uint64_t folded_product(std::uint64_t value, std::uint64_t multiplier) {
+  const Product product = static_cast<Product>(value) * multiplier;
+  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+}
+
+}  // namespace
+
 std::uint64_t fingerprint(std::span<const std::byte> memory, std::uint64_t key) {
+  const std::uint64_t multiplier = (key * 0x9e3779b97f4a7c15u) | 1;
   // Four chains, or each multiplication would wait for the one before.
   std::uint64_t chains[4] = {key, ~key, key * 3, key * 5};
   std::size_t at = 0;
@@ -121,8 +136,7 @@ std::uint64_t fingerprint(std::span<const std::byte> memory, std::uint64_t key) 
     std::uint64_t word = 0;
     std::memcpy(&word, memory.data() + at, std::min(sizeof word, memory.size() - at));
     std::uint64_t& chain = chains[i % 4];
-    chain = (chain ^ word) * 0x9e3779b97f4a7c15u;
-    chain ^= chain >> 29;
+    chain = folded_product(chain ^ word, multiplier);
   }
   return chains[0] + 3 * chains[1] + 5 * chains[2] + 7 * chains[3];
 }

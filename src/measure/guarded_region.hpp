@@ -78,7 +78,8 @@ class GuardedRegion {
   std::vector<std::byte> poison_;
 };
 
-// A hash of memory under a secret key: a contestant cannot write anything else that has it.
+// A hash of memory under a secret key: without the key nobody can write anything else that has it,
+// but by chance.
 std::uint64_t fingerprint(std::span<const std::byte> memory, std::uint64_t key);
 
 }  // namespace thresher::measure

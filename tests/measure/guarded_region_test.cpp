@@ -82,5 +82,20 @@ TEST(Fingerprint, ChangesWithEveryByteAndKey) {
   EXPECT_EQ(before, fingerprint(memory, 1));
 }
 
+// The highest bit of a factor is the highest bit of the product's lower half, whatever the other.
+TEST(Fingerprint, NoTwoChangesCancelUnderEveryKey) {
+  std::vector<std::uint64_t> words(16, 3);
+  for (const std::uint64_t second :
+       {std::uint64_t{1} << 63, std::uint64_t{1} << 63 | std::uint64_t{1} << 34}) {
+    std::vector<std::uint64_t> changed = words;
+    changed[2] ^= std::uint64_t{1} << 63;
+    changed[6] ^= second;
+    for (std::uint64_t key = 1; key < 100; ++key) {
+      EXPECT_NE(fingerprint(std::as_bytes(std::span(words)), key),
+                fingerprint(std::as_bytes(std::span(changed)), key));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace thresher::measure
