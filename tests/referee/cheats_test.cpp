@@ -158,7 +158,8 @@ TEST(CheatsThatNeedMore, MemoryHasAnEnd) {
 // They say so when something secret can be foreseen or comes again, and are honest otherwise:
 // nothing may come of it, and the match is played to its end.
 TEST(CheatsThatNeedMore, SecretsStaySecret) {
-  for (const char* file : {"foresees_poison.c", "remembers_processes.c", "counts_on_order.c"}) {
+  for (const char* file : {"foresees_poison.c", "remembers_processes.c", "counts_on_order.c",
+                           "starts_before_the_clock.c", "remembers_in_the_page_cache.c"}) {
     const MatchRecord record = judge(match_against(file, crowd_suite()));
     SCOPED_TRACE(std::string(file) + ": " + record.verdict.reason);
     EXPECT_EQ(record.verdict.reason.find("run returned 76"), std::string::npos);

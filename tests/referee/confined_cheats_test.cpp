@@ -62,6 +62,8 @@ const ConfinedCheat kConfinedCheats[] = {
     {"widens_unbound", "widens_its_cores.c", {layer::kBoundCores}, {check::kMeans}, {}, 1},
     {"widens_briefly", "widens_its_cores_briefly.c", {}, {}, {}, 1},
     {"widens_briefly_unbound", "widens_its_cores_briefly.c", {layer::kBoundCores}, {check::kMeans}, "--threads 1 grants", 1},
+    {"widens_in_short_calls", "widens_its_cores_in_short_calls.c", {layer::kBoundCores}, {check::kMeans}, "--threads 1 grants", 1},
+    {"accomplice", "hears_an_accomplice.c", {}, {check::kError}, kNothingHappened},
     {"attributes", "changes_attributes.c", {}, {check::kError}, kNothingHappened},
     {"attributes_shared_files", "changes_attributes.c", {layer::kPrivateFiles}, {check::kError}, kNothingHappened},
     {"looks_around", "looks_around.c", {}, {check::kError}, kNothingHappened},
@@ -82,7 +84,7 @@ const ConfinedCheat kConfinedCheats[] = {
 // clang-format on
 
 // The operator's own, for cheats that know where it is: a file of the user that contestants run as,
-// and a folder that is hidden.
+// and a folder that is hidden. Beside them what an accomplice has left in shared memory.
 class OperatorsFiles {
  public:
   OperatorsFiles() {
@@ -91,6 +93,7 @@ class OperatorsFiles {
     fs::create_directory(folder_);
     std::ofstream(folder_ / "ledger.db") << "secret";
     std::ofstream(file_) << "untouched";
+    std::ofstream(accomplices_) << "word";
     if (geteuid() == 0 && chown(file_.c_str(), referee::kUnprivilegedId, 0) != 0) std::abort();
     chmod(file_.c_str(), 0644);
   }
@@ -102,6 +105,7 @@ class OperatorsFiles {
     EXPECT_EQ(status.st_mode & 0777, 0644u);
     EXPECT_GT(status.st_mtime, 1);
     fs::remove(file_);
+    fs::remove(accomplices_);
     fs::remove_all(folder_);
   }
   const fs::path& folder() const { return folder_; }
@@ -111,6 +115,7 @@ class OperatorsFiles {
       open(THRESHER_SOURCE_DIR "/tests/cheats/looks_around.c", O_RDONLY | O_CLOEXEC)};
   const fs::path file_ = "/tmp/thresher-operators-file";
   const fs::path folder_ = "/tmp/thresher-operators-folder";
+  const fs::path accomplices_ = "/dev/shm/thresher-accomplice";
 };
 
 bool granted(const char* layer_name) {
@@ -147,7 +152,8 @@ TEST_P(ConfinedCheats, GainNothing) {
   if (takes_memory) GTEST_SKIP() << "a sanitizer's process takes more than any contestant";
 #endif
   if (cheat.thread_count < 2 && cpu::usable_core_count() < 2) GTEST_SKIP() << "needs two cores";
-  const bool reads_files = std::string(cheat.file) == "looks_around.c";
+  const bool reads_files = std::string(cheat.file) == "looks_around.c" ||
+                           std::string(cheat.file) == "hears_an_accomplice.c";
   const bool needs_cores = cheat.reason.find("grants") != std::string::npos;
   if (needs_cores && !two_cores_are_free()) GTEST_SKIP() << "others use the cores it would take";
   if (reads_files && !granted(layer::kPrivateFiles)) GTEST_SKIP() << "needs private files";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files of a contestant: in a mount namespace of its own everything can only be read, its
 // scratch folder is memory that nobody else sees and that goes with it, and what the operator keeps
-// to himself looks empty.
+// to himself looks empty, as does the memory that others share by name.
 //
 // Landlock holds writing as well, but neither modes, owners, times nor attributes: a contestant
 // with the operator's user id could change those of all his files.
@@ -31,6 +31,10 @@ struct MountAttributes {
 constexpr long kSetMountAttributes = 442;  // the same number on every architecture
 constexpr std::uint64_t kReadOnly = 1;
 constexpr unsigned kWithAllBelow = 0x8000;
+
+// Where whoever else is on the machine could leave word for a contestant, and take it back, without
+// a trace on any disk: shared memory and message queues by name.
+constexpr const char* kOthersMemory[] = {"/dev/shm", "/dev/mqueue"};
 
 bool set_attributes(const char* path, unsigned flags, MountAttributes attributes) {
   return syscall(kSetMountAttributes, AT_FDCWD, path, flags, &attributes, sizeof attributes) == 0;
@@ -62,6 +66,9 @@ bool arrange(const FileTree& tree) {
   if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
   for (const std::filesystem::path& path : tree.hidden) {
     if (!hide(path)) return false;
+  }
+  for (const char* folder : kOthersMemory) {
+    if (!hide(folder)) return false;
   }
   const char* scratch = tree.scratch.c_str();
   if (!tree.scratch.empty()) {

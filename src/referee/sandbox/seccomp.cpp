@@ -78,6 +78,7 @@ constexpr std::uint32_t kSetSignal = 10;                         // fcntl's F_SE
 constexpr std::uint32_t kSetOwner[] = {8, 15};                   // F_SETOWN, F_SETOWN_EX
 constexpr std::uint32_t kSetOwnerOfSocket[] = {0x8901, 0x8902};  // FIOSETOWN, SIOCSPGRP
 constexpr std::uint32_t kMergeMemory = 67;                       // prctl's PR_SET_MEMORY_MERGE
+constexpr std::uint32_t kShareCores = 62;                        // prctl's PR_SCHED_CORE
 
 constexpr std::uint32_t denial(int error) {
   return SECCOMP_RET_ERRNO | (static_cast<std::uint32_t>(error) & SECCOMP_RET_DATA);
@@ -198,6 +199,8 @@ void filter_system_calls(const FilterOptions& options, const SandboxNeeds& needs
   // The kernel would look for equal pages while it is stopped.
   filter.deny_with_value(SYS_madvise, 2, MADV_MERGEABLE);
   filter.deny_with_value(SYS_prctl, 0, kMergeMemory);
+  // Who shares no core with others idles the core's other half, and with it whoever runs there.
+  filter.deny_with_value(SYS_prctl, 0, kShareCores);
   filter.deny_without_value(SYS_prlimit64, 0, 0);
   if (options.keeps_attributes) {
     for (const int call : kChangingAttributes) filter.deny(call);

@@ -108,10 +108,11 @@ Exchange ContestantProcess::ask(const Request& request, double slowed_share) {
   const auto timeout = std::chrono::duration_cast<Clock::duration>(
       std::chrono::duration<double>(call_timeout_seconds_));
 
-  const Clock::time_point resumed = Clock::now();
-  child_.resume();
+  // Asked before it is let go, and the clock before both: whoever ran without a request would have
+  // the inputs of one that nobody has timed yet.
   const Clock::time_point begin = Clock::now();
   child_.send(line);
+  child_.resume();
   const Answer answer = child_.await_line(begin + timeout);
   // Before any delay: whoever ran on meanwhile would know that it is the one delayed.
   child_.stop();
@@ -128,19 +129,21 @@ Exchange ContestantProcess::ask(const Request& request, double slowed_share) {
                 fmt::format("its processes together went over the {} MiB of memory they may have",
                             child_.memory_bytes_max() >> 20));
   }
-  if (!exchange.fault) exchange.fault = settle(resumed);
+  if (!exchange.fault) exchange.fault = settle(begin);
   return exchange;
 }
 
-std::optional<Fault> ContestantProcess::settle(Clock::time_point resumed) {
+std::optional<Fault> ContestantProcess::settle(Clock::time_point begin) {
   const Clock::time_point answered = Clock::now();
   if (!child_.settle(answered + kSettleTime)) {
     return invalid(check::kStopped,
                    fmt::format("still ran {:.0f} s after its answer, when it should have stopped",
                                ns_between(answered, Clock::now()) * 1e-9));
   }
+  // Not until its books are read: for a short call that takes longer, and a second core would be
+  // granted with it.
+  const double wall_ns = ns_between(begin, Clock::now());
   const ChildUse use = settled_use();
-  const double wall_ns = ns_between(resumed, Clock::now());
   if (asleep_) {
     used_cpu_ns_ += static_cast<double>(use.cpu_ns - asleep_->cpu_ns);
     granted_cpu_ns_ += thread_count_ * wall_ns;

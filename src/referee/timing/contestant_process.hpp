@@ -71,7 +71,7 @@ class ContestantProcess {
   std::optional<Fault> fault_of(const Reply& reply, const Request& request) const;
 
   // Waits until nothing of it runs, and counts what the request has cost.
-  std::optional<Fault> settle(Clock::time_point resumed);
+  std::optional<Fault> settle(Clock::time_point begin);
   // Of one that has stopped, when the kernel has booked all of it.
   ChildUse settled_use() const;
   std::optional<Fault> excess_of(const ChildUse& use) const;
