@@ -15,6 +15,7 @@
 #include "cpu/features.hpp"
 #include "gemm/random.hpp"
 #include "referee/contestant/build.hpp"
+#include "referee/contestant/sources.hpp"
 #include "referee/gates.hpp"
 #include "referee/same_plan.hpp"
 #include "referee/sandbox/scratch.hpp"
@@ -115,14 +116,15 @@ class Referee {
   }
 
   // True when the contestant may go on; otherwise the verdict stands.
-  bool admit(const Contestant& contestant, Scope scope, Side& side) {
+  bool admit(const Contestant& contestant, const std::vector<SourceFile>& sources, Scope scope,
+             Side& side) {
     const Clock::time_point begin = Clock::now();
     BuildOptions build_options{.program = options_.program,
                                .folder = new_folder().path(),
                                .confinement = options_.confinement,
                                .problems = suite_.problems};
     hold_->equip(build_options);
-    BuildResult built = build(contestant, build_options);
+    BuildResult built = build(contestant, sources, build_options);
     side = std::move(built.side);
     std::optional<Fault> fault = std::move(built.fault);
     arm_.clock = clock_for({&contestant});
@@ -345,16 +347,21 @@ class Referee {
 MatchRecord referee::judge_with_gain(const Match& match, double champion_slowed_share) {
   check_backends(match);
   Referee referee(match.suite, match.options, backend_of(match.champion));
-  referee.record().champion_hash = contestant_hash(match.champion);
-  referee.record().challenger_hash = contestant_hash(match.challenger);
+  // Once, at the beginning: whoever changes a file later changes neither who it was nor who plays.
+  const std::vector<SourceFile> champion_sources = read_sources(match.champion);
+  const std::vector<SourceFile> challenger_sources = read_sources(match.challenger);
+  referee.record().champion_hash = hash_as_read(match.champion, champion_sources);
+  referee.record().challenger_hash = hash_as_read(match.challenger, challenger_sources);
   Side champion;
   Side challenger;
   // Who was timed in an earlier stretch has passed all gates then; every timed call is checked
   // anyway.
   const Scope scope = match.options.earlier.heats.empty() ? Scope::kAll : Scope::kSmoke;
-  if (!referee.admit(match.challenger, scope, challenger)) return referee.finish();
+  if (!referee.admit(match.challenger, challenger_sources, scope, challenger)) {
+    return referee.finish();
+  }
   std::vector<std::string> missing = referee.record().verdict.missing_protections;
-  if (!referee.admit(match.champion, Scope::kSmoke, champion)) {
+  if (!referee.admit(match.champion, champion_sources, Scope::kSmoke, champion)) {
     throw Error(fmt::format("the champion '{}' failed (check '{}'): {}", match.champion.name,
                             referee.record().verdict.check, referee.record().verdict.reason));
   }
@@ -369,7 +376,9 @@ Verdict check_contestant(const Contestant& contestant, const Suite& suite,
                          const MatchOptions& options) {
   Referee referee(suite, options, backend_of(contestant));
   Side side;
-  if (!referee.admit(contestant, Scope::kAll, side)) return referee.finish().verdict;
+  if (!referee.admit(contestant, read_sources(contestant), Scope::kAll, side)) {
+    return referee.finish().verdict;
+  }
   Verdict verdict = referee.finish().verdict;
   verdict.kind = VerdictKind::kAccepted;
   verdict.check = "gates";

@@ -45,7 +45,8 @@ struct Venue {
   std::optional<MachineRates> (*rates)(const ArmOptions& arm, bool ours);
   // The same, measured now.
   MachineRates (*rates_again)(const ArmOptions& arm);
-  BuildResult (*build)(const Contestant& contestant, const BuildOptions& options);
+  BuildResult (*build)(const Contestant& contestant, const std::vector<SourceFile>& sources,
+                       const BuildOptions& options);
   StagedArm (*make_staged_arm)(const Job& job, std::span<const Problem> problems,
                                const ArmOptions& options, std::uint64_t seed);
   Samplers (*samplers)(const Contest& contest, Random& random);

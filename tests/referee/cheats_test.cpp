@@ -88,6 +88,7 @@ const Cheat kCheats[] = {
     {"attacks_referee.c", kInvalid, {check::kError}, kRefused},
     {"wakes_itself.c", kInvalid, {check::kError}, kRefused},
     {"does_not_compile.c", kInvalid, {check::kBuild}, "does_not_compile.c does not compile:\n"},
+    {"compiles_in_the_time.c", kInvalid, {check::kBuild}, "/proc/uptime"},
     {"lacks_entry_points.c", kInvalid, {check::kStart}, "thresher_contestant_prepare"},
     {"speaks_other_version.py", kInvalid, {check::kStart}, "version 99"},
     {"closes_stdout.py", kInvalid, {check::kExit}},

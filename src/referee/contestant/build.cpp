@@ -93,19 +93,19 @@ std::optional<Fault> compile(const Paths& paths, const BuildOptions& options) {
   return std::nullopt;
 }
 
-BuildResult build_library(const Contestant& contestant, const BuildOptions& options) {
+BuildResult build_library(const Contestant& contestant, const std::vector<SourceFile>& sources,
+                          const BuildOptions& options) {
   const fs::path source = source_path(contestant);
   const std::string extension = source.extension().string();
   const fs::path library = options.folder / (source.stem().string() + "-contestant.so");
   BuildResult result{.side = {.job = {.kind = JobKind::kLibrary, .library = library}}};
   if (extension == ".so") {
     fs::path ignored;
-    const fs::path copied =
-        copy_sources(read_sources(contestant), options.folder / "copied", ignored);
+    const fs::path copied = copy_sources(sources, options.folder / "copied", ignored);
     copy_readable(copied, library);
   } else if (extension == ".c" || extension == ".cpp" || extension == ".cc") {
     Paths paths{.copies = options.folder / "sources", .known = source, .library = library};
-    paths.source = copy_sources(read_sources(contestant), paths.copies, paths.root);
+    paths.source = copy_sources(sources, paths.copies, paths.root);
     result.fault = compile(paths, options);
   } else if (extension == ".cu") {
     result.fault =
@@ -120,12 +120,7 @@ BuildResult build_library(const Contestant& contestant, const BuildOptions& opti
 }  // namespace
 
 fs::path source_path(const Contestant& contestant) {
-  const fs::path path = contestant.folder / contestant.source;
-  if (!fs::is_regular_file(path)) {
-    throw Error(
-        fmt::format("contestant '{}': there is no file {}", contestant.name, path.string()));
-  }
-  return fs::absolute(path);
+  return fs::absolute(contestant.folder / contestant.source);
 }
 
 void check_room(const fs::path& folder) {
@@ -192,8 +187,11 @@ std::optional<Fault> run_compiler(const Job& job, const SourceNames& names, cons
                  fmt::format("{} does not compile:\n{}", names.shown, compiler_lines(text, names)));
 }
 
-BuildResult build_for_cpu(const Contestant& contestant, const BuildOptions& options) {
-  if (contestant.kind == ContestantKind::kLibrary) return build_library(contestant, options);
+BuildResult build_for_cpu(const Contestant& contestant, const std::vector<SourceFile>& sources,
+                          const BuildOptions& options) {
+  if (contestant.kind == ContestantKind::kLibrary) {
+    return build_library(contestant, sources, options);
+  }
   if (contestant.kind == ContestantKind::kVariant) {
     return {.side = {.job = {.kind = JobKind::kVariant, .variant = contestant.variant}}};
   }
@@ -205,14 +203,15 @@ BuildResult build_for_cpu(const Contestant& contestant, const BuildOptions& opti
   return result;
 }
 
-BuildResult build(const Contestant& contestant, const BuildOptions& options) {
+BuildResult build(const Contestant& contestant, const std::vector<SourceFile>& sources,
+                  const BuildOptions& options) {
   if (contestant.kind == ContestantKind::kCommand && contestant.command.empty()) {
     throw Error(fmt::format("contestant '{}': the command is empty", contestant.name));
   }
   if (std::string why = why_no_program(contestant, std::getenv("PATH")); !why.empty()) {
     return {.fault = invalid(check::kBuild, std::move(why))};
   }
-  return venue_of(backend_of(contestant).name).build(contestant, options);
+  return venue_of(backend_of(contestant).name).build(contestant, sources, options);
 }
 
 }  // namespace thresher::referee

@@ -14,6 +14,7 @@
 
 #include "gpu/runtime/device.hpp"
 #include "referee/contestant/contestant.hpp"
+#include "referee/contestant/sources.hpp"
 #include "referee/fault.hpp"
 #include "referee/sandbox/job.hpp"
 
@@ -44,15 +45,19 @@ struct BuildResult {
   Side side;
 };
 
-// Sources are compiled in the sandbox, because a compiler reads whatever a source includes. Throws
-// Error for what only the operator can mend: no compiler, no such file, no GPU.
-BuildResult build(const Contestant& contestant, const BuildOptions& options);
+// From `sources`, as they were read (sources.hpp), and compiled in the sandbox, because a compiler
+// reads whatever a source includes. Throws Error for what only the operator can mend: no compiler,
+// no GPU.
+BuildResult build(const Contestant& contestant, const std::vector<SourceFile>& sources,
+                  const BuildOptions& options);
 
 // The venues' own parts of it.
-BuildResult build_for_cpu(const Contestant& contestant, const BuildOptions& options);
-BuildResult build_for_gpu(const Contestant& contestant, const BuildOptions& options);
+BuildResult build_for_cpu(const Contestant& contestant, const std::vector<SourceFile>& sources,
+                          const BuildOptions& options);
+BuildResult build_for_gpu(const Contestant& contestant, const std::vector<SourceFile>& sources,
+                          const BuildOptions& options);
 
-// Throws Error if there is no such file.
+// As its author would name it; the sources' own paths have no links.
 std::filesystem::path source_path(const Contestant& contestant);
 
 // So that a contestant with another user id can read the copy. Throws Error.

@@ -51,11 +51,12 @@ std::optional<Fault> count_launches(const CudaLaunches& launches, const BuildOpt
   return std::nullopt;
 }
 
-BuildResult build_cuda(const Contestant& contestant, const BuildOptions& options) {
+BuildResult build_cuda(const Contestant& contestant, const std::vector<SourceFile>& sources,
+                       const BuildOptions& options) {
   const fs::path source = source_path(contestant);
   const fs::path copies = options.folder / "sources";
   fs::path root;
-  const fs::path copied = copy_sources(read_sources(contestant), copies, root);
+  const fs::path copied = copy_sources(sources, copies, root);
   const ScratchFolder scratch(FolderOwner::kContestant, options.folder);
   Job compile{.kind = JobKind::kCompile,
               .library = copied,
@@ -93,13 +94,14 @@ BuildResult build_command(const Contestant& contestant, const BuildOptions& opti
 
 }  // namespace
 
-BuildResult build_for_gpu(const Contestant& contestant, const BuildOptions& options) {
+BuildResult build_for_gpu(const Contestant& contestant, const std::vector<SourceFile>& sources,
+                          const BuildOptions& options) {
   THRESHER_ASSERT(options.gpu != nullptr);
   switch (contestant.kind) {
     case ContestantKind::kVariant:
       return build_variant(contestant, options);
     case ContestantKind::kCuda:
-      return build_cuda(contestant, options);
+      return build_cuda(contestant, sources, options);
     case ContestantKind::kCommand:
       return build_command(contestant, options);
     case ContestantKind::kLibrary:

@@ -30,8 +30,7 @@ std::string hash_of_file(const fs::path& path) {
 
 // The source, then names and contents of all that it includes. Where something is moved as a whole
 // the hash stays.
-std::vector<std::string> hashed_sources(const Contestant& contestant) {
-  const std::vector<referee::SourceFile> sources = referee::read_sources(contestant);
+std::vector<std::string> hashed_sources(const std::vector<referee::SourceFile>& sources) {
   const fs::path folder = sources.front().path.parent_path();
   std::vector<std::string> parts{sha256_hex(sources.front().text)};
   for (std::size_t i = 1; i < sources.size(); ++i) {
@@ -61,6 +60,11 @@ Contestant variant_named(const std::string& variant) {
 }
 
 std::string contestant_hash(const Contestant& contestant) {
+  return referee::hash_as_read(contestant, referee::read_sources(contestant));
+}
+
+std::string referee::hash_as_read(const Contestant& contestant,
+                                  const std::vector<SourceFile>& sources) {
   // Lengths in front, so that no two contestants make the same text.
   std::string text = fmt::format("{}\n", to_string(contestant.kind));
   const auto add = [&](std::string_view part) {
@@ -72,17 +76,17 @@ std::string contestant_hash(const Contestant& contestant) {
       add(hash_of_this_program());
       break;
     case ContestantKind::kLibrary:
-      for (const std::string& part : hashed_sources(contestant)) add(part);
+      for (const std::string& part : hashed_sources(sources)) add(part);
       break;
     case ContestantKind::kCommand:
       for (const std::string& word : contestant.command) {
         add(word);
-        const fs::path path = contestant.folder / word;
-        if (fs::is_regular_file(path)) add(hash_of_file(path));
+        const std::optional<std::string> bytes = read_named_file(contestant.folder / word);
+        if (bytes) add(sha256_hex(*bytes));
       }
       break;
     case ContestantKind::kCuda:
-      for (const std::string& part : hashed_sources(contestant)) add(part);
+      for (const std::string& part : hashed_sources(sources)) add(part);
       add(to_text(contestant.launches));
       break;
   }

@@ -39,8 +39,8 @@ const Backend& backend_of(const Contestant& contestant);
 Contestant variant_named(const std::string& variant);
 
 // Hash (hex) of what would run: the variant's name and our build, the source file with all that it
-// includes and its launches, or the command and the files it names. Changes whenever the contestant
-// could behave differently.
+// includes and its launches, or the command and the files it names that contestants may read.
+// Changes whenever the contestant could behave differently.
 std::string contestant_hash(const Contestant& contestant);
 
 }  // namespace thresher

@@ -3,8 +3,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/magic.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -64,9 +66,23 @@ std::string read_all(int fd, const fs::path& path) {
   char buffer[1 << 16];
   for (ssize_t count = 0; (count = read(fd, buffer, sizeof buffer)) > 0;) {
     text.append(buffer, static_cast<std::size_t>(count));
-    if (text.size() > kFileBytesMax) throw Error(fmt::format("{} is too long", path.string()));
+    if (text.size() <= kFileBytesMax) continue;
+    throw Error(fmt::format("{} is longer than {} MiB, the most of a contestant's that is read",
+                            path.string(), kFileBytesMax >> 20));
   }
   return text;
+}
+
+// By its own mode: the groups of a referee that is root may read more.
+bool contestants_may_read(const struct stat& status) {
+  return geteuid() != 0 || (status.st_mode & S_IROTH) != 0 || status.st_uid == kUnprivilegedId;
+}
+
+// A file of some disk. What the kernel makes up as it is read says something of the reader.
+bool is_plain_file(int fd, const struct stat& status) {
+  struct statfs system {};
+  return S_ISREG(status.st_mode) && fstatfs(fd, &system) == 0 &&
+         system.f_type != PROC_SUPER_MAGIC && system.f_type != SYSFS_MAGIC;
 }
 
 bool is_below(const fs::path& path, const fs::path& folder) {
@@ -90,11 +106,10 @@ class SourceReader {
     if (!fd) refuse(path, errno);
     struct stat status {};
     if (fstat(fd.get(), &status) != 0) refuse(path, errno);
-    if (!S_ISREG(status.st_mode)) {
+    if (!is_plain_file(fd.get(), status)) {
       throw Error(fmt::format("cannot read {}: it is no file", path.string()));
     }
-    const bool everybodys = (status.st_mode & S_IROTH) != 0 || status.st_uid == kUnprivilegedId;
-    if (geteuid() == 0 && !everybodys) {
+    if (!contestants_may_read(status)) {
       throw Error(
           fmt::format("cannot read {}: under root contestants run as user {}, who may not "
                       "read it; chmod o+r lets them",
@@ -172,6 +187,9 @@ fs::path common_folder(const std::vector<SourceFile>& sources) {
 }  // namespace
 
 std::vector<SourceFile> read_sources(const Contestant& contestant) {
+  if (contestant.kind == ContestantKind::kVariant || contestant.kind == ContestantKind::kCommand) {
+    return {};
+  }
   // The folder is the operator's word; only what a contestant names below it is not trusted.
   std::error_code error;
   const fs::path given =
@@ -194,6 +212,17 @@ std::vector<SourceFile> read_sources(const Contestant& contestant) {
     }
   }
   return sources;
+}
+
+std::optional<std::string> read_named_file(const fs::path& path) {
+  const UniqueFd fd = [&] {
+    const UnprivilegedRights rights(true);
+    return UniqueFd(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  }();
+  struct stat status {};
+  if (!fd || fstat(fd.get(), &status) != 0) return std::nullopt;
+  if (!is_plain_file(fd.get(), status) || !contestants_may_read(status)) return std::nullopt;
+  return read_all(fd.get(), path);
 }
 
 fs::path copy_sources(const std::vector<SourceFile>& sources, const fs::path& folder,

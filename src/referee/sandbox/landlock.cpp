@@ -53,10 +53,12 @@ RulesetAttributes attributes_of(long abi) {
 
 std::size_t attribute_bytes(long abi) { return abi >= 6 ? 24 : abi >= 4 ? 16 : 8; }
 
-// Where programs, libraries, headers and settings of the system lie, and what it says of itself.
-constexpr const char* kSystemFolders[] = {"/usr",  "/lib",  "/lib32", "/lib64", "/libx32",
-                                          "/bin",  "/sbin", "/etc",   "/opt",   "/nix",
-                                          "/proc", "/sys",  "/dev"};
+// Where programs, libraries, headers and settings of the system lie, and what programs expect of
+// any system. Not what it says of itself, nor what others leave in memory: a source that included
+// that would be another at every build, and its hash the same.
+constexpr const char* kSystemFiles[] = {"/usr",    "/lib", "/lib32",    "/lib64",
+                                        "/libx32", "/bin", "/sbin",     "/etc",
+                                        "/opt",    "/nix", "/dev/null", "/dev/urandom"};
 
 bool allow(int ruleset, const char* path, std::uint64_t access) {
   const UniqueFd folder(open(path, O_PATH | O_CLOEXEC));
@@ -77,8 +79,8 @@ bool allow_devices(int ruleset, const char* name_begin, std::uint64_t access) {
 
 // Folders that a system does not have are no failure.
 bool allow_reading(int ruleset, const std::vector<std::filesystem::path>& readable) {
-  for (const char* folder : kSystemFolders) {
-    if (access(folder, F_OK) == 0 && !allow(ruleset, folder, kReadFile)) return false;
+  for (const char* path : kSystemFiles) {
+    if (access(path, F_OK) == 0 && !allow(ruleset, path, kReadFile)) return false;
   }
   for (const std::filesystem::path& folder : readable) {
     if (access(folder.c_str(), F_OK) == 0 && !allow(ruleset, folder.c_str(), kReadFile)) {

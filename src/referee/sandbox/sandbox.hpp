@@ -121,7 +121,8 @@ void set_limits(const SandboxLimits& limits, const SandboxNeeds& needs, bool pro
 
 // Only files under `scratch` can be written, created, moved or removed from now on, by this process
 // and all it starts (Landlock). Without `scratch` none can. Reading stays free, unless `readable`
-// says what may be read beside `scratch` and the system's folders.
+// says what may be read beside `scratch` and the system's folders (/proc, /sys and devices are
+// none).
 void forbid_writes_outside(const std::filesystem::path& scratch,
                            const std::vector<std::filesystem::path>& readable,
                            const SandboxNeeds& needs, Refusals& refusals);

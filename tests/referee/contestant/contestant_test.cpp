@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "referee/contestant/contestant.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
+#include <vector>
 
+#include "digest/sha256.hpp"
 #include "referee/contestant/build.hpp"
 #include "referee/quick_match.hpp"
 #include "referee/sandbox/scratch.hpp"
@@ -56,6 +59,32 @@ TEST(ContestantHash, FollowsTheFilesACommandNames) {
   EXPECT_NE(before, changed);
   contestant.command.push_back("--fast");
   EXPECT_NE(changed, contestant_hash(contestant));
+}
+
+// A hash of what only the operator may read would be word of it in the ledger.
+TEST(ContestantHash, OfACommandCoversWhatContestantsMayRead) {
+  const ScratchFolder folder(FolderOwner::kReferee);
+  write(folder.path() / "k.py", "1");
+  std::filesystem::create_symlink("k.py", folder.path() / "link.py");
+  const auto hash_with = [&](const std::string& word) {
+    return contestant_hash(
+        {.kind = ContestantKind::kCommand, .command = {"python3", word}, .folder = folder.path()});
+  };
+  const std::string by_link = hash_with("link.py");
+  const std::string status = fmt::format("/proc/{}/status", getppid());
+  const std::string made_up = hash_with(status);
+  write(folder.path() / "k.py", "2");
+  EXPECT_NE(by_link, hash_with("link.py")) << "an interpreter is often a link";
+  EXPECT_EQ(made_up, sha256_hex(fmt::format("command\n7:python3\n{}:{}\n", status.size(), status)));
+  if (geteuid() != 0) GTEST_SKIP() << "only root may read what contestants may not";
+  write(folder.path() / "secret", "1");
+  chmod((folder.path() / "secret").c_str(), 0600);
+  std::filesystem::create_symlink("secret", folder.path() / "link");
+  for (const char* word : {"secret", "link"}) {
+    const std::string before = hash_with(word);
+    write(folder.path() / "secret", before);
+    EXPECT_EQ(hash_with(word), before) << word;
+  }
 }
 
 TEST(ContestantHash, FollowsLaunchesAndBackend) {
@@ -162,16 +191,22 @@ TEST(ContestantSources, AreNoLinksAndNobodysSecrets) {
       << why_unreadable(outside);
 }
 
-// Each reads a file at build time that its hash does not cover.
+// Each reads a file at build time that its hash does not cover: somebody's, shared memory, and what
+// the kernel makes up as it is read.
 TEST(ContestantSources, AreAllThatACompilerReads) {
   const ScratchFolder elsewhere(FolderOwner::kReferee);
-  write(elsewhere.path() / "secret.txt", "hidden_in_plain_sight\n");
-  const std::string secret = (elsewhere.path() / "secret.txt").string();
-  const std::string texts[] = {
-      "#include \"" + secret + "\"\n",
-      "#define NAME \"" + secret + "\"\n#include NAME\n",
-      "__asm__(\".incbin \\\"" + secret + "\\\"\");\n",
-  };
+  const ScratchFolder in_memory(FolderOwner::kReferee, "/dev/shm");
+  std::vector<std::string> texts;
+  for (const ScratchFolder* one : {&elsewhere, &in_memory}) {
+    write(one->path() / "secret.txt", "hidden_in_plain_sight\n");
+    const std::string secret = (one->path() / "secret.txt").string();
+    texts.push_back("#include \"" + secret + "\"\n");
+    texts.push_back("#define NAME \"" + secret + "\"\n#include NAME\n");
+    texts.push_back("__asm__(\".incbin \\\"" + secret + "\\\"\");\n");
+  }
+  for (const char* file : {"/proc/uptime", "/proc/self/status", "/sys/devices/system/cpu/online"}) {
+    texts.push_back(std::string("__asm__(\".incbin \\\"") + file + "\\\"\");\n");
+  }
   const bool protects = [] {
     for (const auto& one : referee::probe_protections(THRESHER_BINARY_DIR "/thresher")) {
       if (one.name == referee::layer::kWriteProtection) return one.ok;
@@ -189,6 +224,23 @@ TEST(ContestantSources, AreAllThatACompilerReads) {
   }
 }
 
+// Read once: what is built is what was hashed, whatever becomes of the file in between.
+TEST(ContestantSources, AreBuiltAsTheyWereHashed) {
+  const ScratchFolder folder(FolderOwner::kReferee);
+  std::filesystem::copy_file(THRESHER_SOURCE_DIR "/examples/contestants/plain.c",
+                             folder.path() / "k.c");
+  Match match{.champion = source_in(folder, "k.c"),
+              .challenger = testing::variant("cpu_portable"),
+              .suite = testing::tiny_suite(),
+              .options = testing::quick_options()};
+  const std::string hash = contestant_hash(match.champion);
+  match.options.progress = [&](const std::string&) { write(folder.path() / "k.c", "no program"); };
+  const MatchRecord record = judge(match);
+  EXPECT_EQ(record.champion_hash, hash);
+  EXPECT_EQ(record.samples.heats.size(), 2u) << record.verdict.reason;
+  EXPECT_NE(contestant_hash(match.champion), hash);
+}
+
 TEST(ContestantBuild, BlamesNobodyForAFullDisk) {
   const ScratchFolder folder(FolderOwner::kReferee);
   // Below a scratch folder, not over it: whoever starts meanwhile would take it for an orphan's.
@@ -202,8 +254,10 @@ TEST(ContestantBuild, BlamesNobodyForAFullDisk) {
         "char filling[1 << 20] = {1};\n#include \"thresher/contestant.h\"\n");
   std::string said;
   try {
-    const referee::BuildResult built = referee::build(
-        source_in(folder, "k.c"), {.program = THRESHER_BINARY_DIR "/thresher", .folder = small});
+    const Contestant contestant = source_in(folder, "k.c");
+    const referee::BuildResult built =
+        referee::build(contestant, referee::read_sources(contestant),
+                       {.program = THRESHER_BINARY_DIR "/thresher", .folder = small});
     said = built.fault ? "a fault: " + built.fault->reason : "no fault";
   } catch (const Error& error) {
     said = error.what();
