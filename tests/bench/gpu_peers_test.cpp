@@ -99,7 +99,7 @@ class GpuPeersTest : public ::testing::Test {
       views.push_back(
           {.c = peer.outputs()[g].pointer<void>(), .stride_elements = peer.problem().groups[g].n});
     }
-    const Conformance conformance = check_outputs(peer.problem(), inputs, views, {});
+    const Conformance conformance = check_outputs(peer.problem(), inputs, views, Rigour::kTypical);
     return conformance.ok ? "" : peer.name() + ": " + conformance.first_failure;
   }
 

@@ -2,6 +2,7 @@
 // Right outputs pass, wrong ones fail, and the message says where.
 #include "gemm/conformance.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -192,6 +193,23 @@ TEST(Conformance, EightBitActivationsAreImprecise) {
   EXPECT_NE(result.first_failure.find("as large, in the root mean square, as FP32 sums"),
             std::string::npos)
       << result.first_failure;
+}
+
+// So many that chance has no say any more: the limit is less than a hundredth above the mean that
+// is expected, and honest sums stay below it.
+TEST(Conformance, AMillionHonestElementsAreAsPreciseAsExpected) {
+  for (const Output output : {Output::kFp16, Output::kBf16, Output::kFp32}) {
+    const Case c({"p", Op::kGemm, Activations::kBf16, output, {{1000, 1008, 64}}},
+                 InputFamily::kNatural);
+    const Conformance found = c.check(Rigour::kTypical);
+    SCOPED_TRACE(fmt::format("{}: {:.4f}", to_string(output), found.mean_square));
+    EXPECT_EQ(found.checked_count, 1008000);
+    EXPECT_LT(found.mean_square_max, 1.01);
+    EXPECT_LT(found.mean_square, 1.004);
+    EXPECT_TRUE(found.ok) << found.first_failure;
+    if (output == Output::kFp32) continue;
+    EXPECT_GT(found.mean_square, 0.99) << "one rounding is all there is to see";
+  }
 }
 
 TEST(Conformance, NothingToCheckIsFine) {
