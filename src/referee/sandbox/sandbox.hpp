@@ -37,6 +37,8 @@ inline constexpr const char* kSealedInputs = "sealed inputs";
 inline constexpr const char* kFreezer = "freezer";
 inline constexpr const char* kMemoryOfAll = "memory limit of all processes";
 inline constexpr const char* kBoundCores = "bound cores";
+// Nothing a kernel gives: CPU time, held against --threads by the referee.
+inline constexpr const char* kCountedThreads = "counted CPU time";
 }  // namespace layer
 
 // Who contestants run as when the referee is root: "nobody", who owns nothing. Limits on processes

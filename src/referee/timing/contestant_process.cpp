@@ -94,6 +94,11 @@ std::vector<std::string> ContestantProcess::refusals(const Arena& input) const {
   if (!input.sealed()) {
     texts.push_back(fmt::format("{}: this kernel has no such seal", layer::kSealedInputs));
   }
+  if (!counts_threads_) {
+    texts.push_back(
+        fmt::format("{}: it is held against --threads on a CPU, of arms that are bound to cores",
+                    layer::kCountedThreads));
+  }
   return texts;
 }
 

@@ -61,7 +61,8 @@ GpuArm::GpuArm(const Job& job, GpuStage& stage, std::span<const GpuEntry> entrie
                           .scratch = scratch_.path(),
                           .confinement = options.confinement},
                 .input_fd = stage.arena().child_fd(),
-                .output_fd = no_output_.child_fd()},
+                .output_fd = no_output_.child_fd(),
+                .cores = options.cores},
                options),
       device_index_(job.cuda.device_index) {}
 
