@@ -160,6 +160,7 @@ class Referee {
                           .arm = arm_,
                           .light = light,
                           .blocks_per_problem = options_.blocks_per_problem,
+                          .heats_min = options_.analysis.heats_min,
                           .cold = options_.cold,
                           .heat_seconds_max = heat_seconds_max(),
                           .champion_slowed_share = champion_slowed};

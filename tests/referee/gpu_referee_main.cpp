@@ -43,6 +43,7 @@ const std::vector<Cheat> kCheats = {
     {"skips_last_tail", {"decide", "gemm"}, "wrong", {check::kTimedOutput}},
     {"corners_when_timed", {"decide", "gemm"}, "wrong", {check::kTimedOutput}},
     {"wrong_once_per_batch", {"decide", "gemm"}, "wrong", {check::kTimedOutput}},
+    {"wrong_once_in_a_batch", {"decide", "gemm"}, "wrong", {check::kTimedOutput}},
     {"public_shapes_only", {"gemm"}, "wrong", {check::kHiddenShapes}},
     {"activations_of_8_bits",
      {"narrow", "gemm"},

@@ -13,7 +13,7 @@ namespace {
 // than processes differ.
 constexpr double kBatchNs = 150e3;
 constexpr int kColdCopiesMin = 2;
-constexpr int kInspectedCount = 2;
+constexpr int kInspectedMin = 2;
 constexpr std::uint8_t kSigns = 0x88;  // of both codes of a byte
 
 int whole_between(double value, int low, int high) {
@@ -66,9 +66,18 @@ void put_activations(Inputs activations, Inputs& inputs) {
   }
 }
 
-std::vector<int> draw_inspected(int call_count, Random& random) {
+int inspected_count_for(int call_count, int batch_count) {
+  const auto escape_share = [&](int inspected_count) {
+    return std::pow(double(call_count - inspected_count) / (call_count - 1), batch_count);
+  };
+  int count = std::min(kInspectedMin, call_count);
+  while (count < call_count && escape_share(count) >= kEscapeShareMax) ++count;
+  return count;
+}
+
+std::vector<int> draw_inspected(int call_count, int inspected_count, Random& random) {
   std::vector<int> calls = {call_count - 1};
-  while (static_cast<int>(calls.size()) < std::min(kInspectedCount, call_count)) {
+  while (static_cast<int>(calls.size()) < std::min(inspected_count, call_count)) {
     const auto call = static_cast<int>(random.below(static_cast<std::uint64_t>(call_count)));
     if (std::find(calls.begin(), calls.end(), call) == calls.end()) calls.push_back(call);
   }

@@ -35,8 +35,17 @@ Inputs activations_of(const Inputs& inputs);
 // Puts them in the place of those that `inputs` has.
 void put_activations(Inputs activations, Inputs& inputs);
 
+// How many calls of each of `batch_count` batches are to be looked at, so that whoever is wrong in
+// one call of every batch escapes with a probability below kEscapeShareMax.
+//
+// The last call is always looked at, so that one is an earlier one: of N - 1 calls, k - 1 of which
+// are drawn without replacement and by nobody's rule but chance. A batch is survived with
+// (N - k) / (N - 1), all of them with that to the power of their number.
+inline constexpr double kEscapeShareMax = 1e-3;
+int inspected_count_for(int call_count, int batch_count);
+
 // Calls of a batch to be looked at completely, in ascending order: the last one, which has had the
 // least time to be finished, and others that nobody can foresee.
-std::vector<int> draw_inspected(int call_count, Random& random);
+std::vector<int> draw_inspected(int call_count, int inspected_count, Random& random);
 
 }  // namespace thresher::referee

@@ -131,7 +131,8 @@ BatchResult GpuArm::play(const Copies& copies, const BatchOptions& options, cons
   if (!result.fault) result.fault = bind(copies, *blank.region);
   if (result.fault) return result;
 
-  const std::vector<int> inspected = draw_inspected(options.call_count, random_);
+  const std::vector<int> inspected =
+      draw_inspected(options.call_count, options.inspected_count, random_);
   result.inspected = put_values(copies, blank, inspected, redraw);
   Exchange exchange = go(copies.front()->id, options);
   result.fault = std::move(exchange.fault);

@@ -29,6 +29,7 @@ namespace thresher::referee {
 
 struct BatchOptions {
   int call_count = 1;
+  int inspected_count = 1;  // of them, looked at completely
   OutputShape shape;
   bool same_place = false;  // where the buffers of the batch before were
   double slowed_share = 0;  // the device, or the referee, idles away this share of the time

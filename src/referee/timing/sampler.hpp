@@ -30,6 +30,7 @@ struct Contest {
   ArmOptions arm;
   Light& light;
   int blocks_per_problem = 4;  // at least; the pilot of the first heat may ask for more
+  int heats_min = 5;           // no verdict is accepted before
   bool cold = true;
   double heat_seconds_max = 10;  // a pilot does not ask for longer heats
   // The champion takes this much longer in the match itself: a gain of known size, for testing the

@@ -71,7 +71,9 @@ class GpuSampler final : public Sampler {
     const std::span<StagedProblem> copies = copies_.of(problem_index);
     const int call_count = entry.rotation.call_count;
     BatchResult result =
-        gpu_arm(role).batch(copies, {.call_count = call_count, .slowed_share = slowed_share});
+        gpu_arm(role).batch(copies, {.call_count = call_count,
+                                     .inspected_count = inspected_count_for(call_count, batches()),
+                                     .slowed_share = slowed_share});
     const std::vector<gpu::LaunchCounts>& launches = side_of(contest_, role).launches;
     if (!result.fault && result.report && !launches.empty()) {
       result.fault = find_launch_fault(entry.problem, call_count, launches[index], *result.report);
@@ -84,6 +86,9 @@ class GpuSampler final : public Sampler {
   bool weights_intact() const override { return copies_.intact(); }
 
  private:
+  // Of a problem and an arm in the shortest match that decides: two in every block.
+  int batches() const { return 2 * contest_.heats_min * contest_.blocks_per_problem; }
+
   GpuArm& gpu_arm(Role role) { return *arms_[static_cast<std::size_t>(role)]; }
 
   // What the witness says of the calls that were looked at. It has the device, or all cores, to

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "gemm/speed_of_light.hpp"
@@ -73,16 +74,51 @@ TEST(Rotation, ActivationsTravelWithoutWeights) {
 
 TEST(Rotation, TheLastCallIsAlwaysLookedAtAndOthersByChance) {
   Random random(1);
-  EXPECT_EQ(draw_inspected(1, random), std::vector<int>{0});
-  EXPECT_EQ(draw_inspected(2, random), (std::vector<int>{0, 1}));
+  EXPECT_EQ(draw_inspected(1, 2, random), std::vector<int>{0});
+  EXPECT_EQ(draw_inspected(2, 2, random), (std::vector<int>{0, 1}));
   std::set<int> seen;
   for (int i = 0; i < 200; ++i) {
-    const std::vector<int> calls = draw_inspected(8, random);
+    const std::vector<int> calls = draw_inspected(8, 2, random);
     ASSERT_EQ(calls.size(), 2u);
     EXPECT_EQ(calls[1], 7);
     seen.insert(calls[0]);
   }
   EXPECT_EQ(seen.size(), 7u);
+}
+
+// Counted, for a cheat that is wrong in one call of each batch, wherever it likes but at the end.
+double escaped_share(int call_count, int inspected_count, int batch_count) {
+  constexpr int kMatches = 20000;
+  Random random(2);
+  int escaped = 0;
+  for (int match = 0; match < kMatches; ++match) {
+    bool found = false;
+    for (int batch = 0; batch < batch_count && !found; ++batch) {
+      const int wrong = static_cast<int>(random.below(static_cast<std::uint64_t>(call_count - 1)));
+      const std::vector<int> calls = draw_inspected(call_count, inspected_count, random);
+      found = std::find(calls.begin(), calls.end(), wrong) != calls.end();
+    }
+    escaped += !found;
+  }
+  return double(escaped) / kMatches;
+}
+
+TEST(Rotation, WhoeverIsWrongInOneCallOfEachBatchIsFound) {
+  // Two in each of 4 blocks of 5 heats.
+  EXPECT_EQ(inspected_count_for(32, 40), 6);  // (26/31)^40 = 0.0009
+  EXPECT_EQ(inspected_count_for(8, 40), 3);   // (5/7)^40; with two it would be (6/7)^40 = 0.002
+  EXPECT_EQ(inspected_count_for(2, 40), 2);
+  EXPECT_EQ(inspected_count_for(1, 40), 1);
+  EXPECT_EQ(inspected_count_for(32, 1), 32);  // of a single batch every call
+  for (const int call_count : {4, 8, 16, 32}) {
+    for (const int batch_count : {10, 40}) {
+      const int count = inspected_count_for(call_count, batch_count);
+      EXPECT_LT(escaped_share(call_count, count, batch_count), 2 * kEscapeShareMax)
+          << count << " of " << call_count << ", " << batch_count << " batches";
+    }
+  }
+  // Two of 32 were not enough.
+  EXPECT_NEAR(escaped_share(32, 2, 40), 0.27, 0.02);  // (30/31)^40
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ TEST_F(GpuArmTest, WhoWritesNothingIsFound) {
   GpuArm arm = start(obedient(""));
   ASSERT_FALSE(arm.start());
   for (const StagedProblem& copy : copies_) ASSERT_FALSE(arm.prepare(copy));
-  const BatchResult batch = arm.batch(copies_, {.call_count = 4});
+  const BatchResult batch = arm.batch(copies_, {.call_count = 4, .inspected_count = 2});
   ASSERT_TRUE(batch.fault);
   EXPECT_EQ(batch.fault->check, check::kPoison) << batch.fault->reason;
   EXPECT_GT(batch.ns, 0);
@@ -84,17 +84,39 @@ TEST_F(GpuArmTest, TheDevicesClockIsHeldAgainstTheReferees) {
   put_copies();
   GpuArm honest = start(obedient("1000 8 0"), SampleClock::kDevice);
   ASSERT_FALSE(honest.start());
-  const BatchResult batch = honest.batch(copies_, {.call_count = 4});
+  const BatchResult batch = honest.batch(copies_, {.call_count = 4, .inspected_count = 2});
   EXPECT_EQ(batch.ns, 250);
   EXPECT_EQ(batch.report, (BatchReport{1000, 8, 0}));
 
   GpuArm boaster = start(obedient("3600000000000 8 0"), SampleClock::kDevice);
   ASSERT_FALSE(boaster.start());
-  EXPECT_EQ(boaster.batch(copies_, {.call_count = 4}).fault->check, check::kClock);
+  EXPECT_EQ(boaster.batch(copies_, {.call_count = 4, .inspected_count = 2}).fault->check,
+            check::kClock);
 
   GpuArm silent = start(obedient(""), SampleClock::kDevice);
   ASSERT_FALSE(silent.start());
-  EXPECT_EQ(silent.batch(copies_, {.call_count = 4}).fault->check, check::kProtocol);
+  EXPECT_EQ(silent.batch(copies_, {.call_count = 4, .inspected_count = 2}).fault->check,
+            check::kProtocol);
+}
+
+TEST_F(GpuArmTest, AsManyCallsAreLookedAtAsWereAskedFor) {
+  put_copies();
+  GpuArm arm = start(obedient(""));
+  ASSERT_FALSE(arm.start());
+  EXPECT_EQ(arm.batch(copies_, {.call_count = 4, .inspected_count = 3}).inspected.size(), 3u);
+}
+
+// What any contestant on a GPU could widen by threads of its host's.
+TEST_F(GpuArmTest, IsBoundToTheCoresItWasGiven) {
+  const Job job{.kind = JobKind::kCommand,
+                .command = {"sh", "-c",
+                            "read hello; echo hello 1; read line; echo error $(grep "
+                            "Cpus_allowed_list: /proc/self/status)"},
+                .folder = "/"};
+  GpuArm arm(job, stage_, entries_, {.program = THRESHER_BINARY_DIR "/thresher", .cores = {0}}, 7);
+  const std::optional<Fault> fault = arm.start();
+  ASSERT_TRUE(fault);
+  EXPECT_EQ(fault->reason, "said at 'device': Cpus_allowed_list: 0");
 }
 
 TEST_F(GpuArmTest, EveryCallHasItsOwnRegionAndPoison) {
@@ -103,7 +125,7 @@ TEST_F(GpuArmTest, EveryCallHasItsOwnRegionAndPoison) {
   ASSERT_FALSE(arm.start());
   // Poison reaches the outputs of all calls by copies on the device, of the two inspected ones
   // again when they are put aside.
-  arm.batch(copies_, {.call_count = 4});
+  arm.batch(copies_, {.call_count = 4, .inspected_count = 2});
   EXPECT_EQ(fake_.calls_of("cuMemcpyDtoDAsync"), 4 + 2);
 }
 
@@ -114,7 +136,7 @@ TEST_F(GpuArmTest, ActivationsAreNewInEveryCallAndKeptForTheOracle) {
   std::vector<std::vector<std::uint8_t>> seen{copies_[1].inputs.groups[2].a.codes};
   std::set<InputFamily> families;
   for (int i = 0; i < 60; ++i) {
-    const BatchResult batch = arm.batch(copies_, {.call_count = 4});
+    const BatchResult batch = arm.batch(copies_, {.call_count = 4, .inspected_count = 2});
     ASSERT_EQ(batch.inspected.size(), 2u);
     const InspectedCall& call = batch.inspected[1];
     const std::vector<std::uint8_t>& last = call.activations.groups[2].a.codes;
