@@ -6,8 +6,11 @@
 #include <immintrin.h>
 #endif
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cstdint>
+#include <fstream>
 #include <thread>
 #include <vector>
 
@@ -29,6 +32,30 @@ const cpu::Pages& walked_pages() {
     return made;
   }();
   return pages;
+}
+
+// One of all where the kernel does not say which cores share it.
+std::map<std::string, std::vector<int>> cores_by_last_cache() {
+  std::map<std::string, std::vector<int>> caches;
+  cpu_set_t usable;
+  CPU_ZERO(&usable);
+  if (sched_getaffinity(0, sizeof usable, &usable) != 0) CPU_SET(0, &usable);
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (!CPU_ISSET(core, &usable)) continue;
+    std::string sharers;
+    std::ifstream file("/sys/devices/system/cpu/cpu" + std::to_string(core) +
+                       "/cache/index3/shared_cpu_list");
+    std::getline(file, sharers);
+    caches[sharers].push_back(core);
+  }
+  return caches;
+}
+
+void stay_on(int core) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(core, &one);
+  sched_setaffinity(0, sizeof one, &one);
 }
 
 void walk(const std::uint8_t* data, std::size_t bytes) {
@@ -80,16 +107,33 @@ void flush_lines(std::span<const std::byte> bytes) {
 #endif
 }
 
-void evict_caches() {
+std::vector<WalkShare> walk_shares(const std::map<std::string, std::vector<int>>& caches,
+                                   const std::vector<int>& cores, std::size_t bytes) {
+  std::vector<WalkShare> shares;
+  for (const auto& [name, sharers] : caches) {
+    const bool wanted = cores.empty() || std::any_of(sharers.begin(), sharers.end(), [&](int core) {
+                          return std::find(cores.begin(), cores.end(), core) != cores.end();
+                        });
+    if (!wanted) continue;
+    const std::size_t share = bytes / sharers.size();
+    for (std::size_t i = 0; i < sharers.size(); ++i)
+      shares.push_back({sharers[i], i * share, share});
+  }
+  return shares;
+}
+
+void evict_caches(const std::vector<int>& cores) {
+  static const std::map<std::string, std::vector<int>> caches = cores_by_last_cache();
   const cpu::Pages& pages = walked_pages();
-  const auto count = static_cast<std::size_t>(cpu::usable_core_count());
-  const std::size_t share = pages.bytes() / count;
   // Threads of this call only: a pool's would still spin when the timed call begins.
   std::vector<std::jthread> walkers;
-  for (std::size_t i = 1; i < count; ++i) {
-    walkers.emplace_back([&pages, share, i] { walk(pages.data() + i * share, share); });
+  for (const WalkShare& share : walk_shares(caches, cores, pages.bytes())) {
+    walkers.emplace_back([&pages, share] {
+      // Elsewhere it would fill another cache.
+      stay_on(share.core);
+      walk(pages.data() + share.begin, share.bytes);
+    });
   }
-  walk(pages.data(), share);
 }
 
 }  // namespace thresher::referee

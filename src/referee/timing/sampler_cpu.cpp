@@ -86,7 +86,7 @@ class CpuSampler final : public Sampler {
   double begin_row() override {
     if (!contest_.cold) return reference_spin_ns();
     const Clock::time_point begin = Clock::now();
-    evict_caches();
+    evict_caches(contest_.arm.cores);
     return std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
   }
 
