@@ -176,15 +176,18 @@ class Killed : public Interrupted {
     return text;
   }
 
+  // The seat of the process, too.
   static std::string cages_of(pid_t pid) {
     std::string text;
     std::error_code error;
     const std::string prefix = fmt::format("thresher-cage-{}-", pid);
+    const std::string seat = fmt::format("thresher-seat-{}", pid);
     auto options = fs::directory_options::skip_permission_denied;
     for (fs::recursive_directory_iterator at("/sys/fs/cgroup", options, error), end; at != end;
          at.increment(error)) {
       if (error) break;
-      if (at->path().filename().string().starts_with(prefix)) text += at->path().string() + " ";
+      const std::string name = at->path().filename().string();
+      if (name.starts_with(prefix) || name == seat) text += at->path().string() + " ";
     }
     return text;
   }

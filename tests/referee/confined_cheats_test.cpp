@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -250,6 +251,61 @@ INSTANTIATE_TEST_SUITE_P(Catalogue, ConfinedCheatsOfAnyOperator,
                          ::testing::Values("attributes", "attributes_shared_files", "looks_around",
                                            "traps", "traps_shared_files"),
                          [](const auto& one) { return std::string(one.param); });
+
+// Launchers carry the folder in their order, and all that they have forked with them.
+int count_processes_of(const fs::path& folder) {
+  int count = 0;
+  std::error_code error;
+  for (const fs::directory_entry& process : fs::directory_iterator("/proc", error)) {
+    std::ifstream file(process.path() / "cmdline");
+    std::string line;
+    std::getline(file, line);
+    count += line.find(folder.string()) != std::string::npos;
+  }
+  return count;
+}
+
+// Whether so many are there within five seconds; a crowded machine has longer.
+bool come_to(int count_least, int count_most, const fs::path& folder) {
+  double load = 0;
+  if (getloadavg(&load, 1) != 1) load = 1;
+  for (int i = 0; i < static_cast<int>(500 * std::max(1.0, load)); ++i) {
+    const int count = count_processes_of(folder);
+    if (count >= count_least && count <= count_most) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+// Where there is neither a group of the kernel's nor a process namespace, and nobody to take care:
+// whoever is busy when its referee is killed goes by the death signal.
+TEST(KilledReferee, TakesBusyContestantsAlong) {
+  std::vector<std::string> without = kSignalsOnly;
+  without.emplace_back(layer::kProcessNamespace);
+  for (const char* file : {"burns_while_idle.c", "busy_in_the_kernel.c"}) {
+    const referee::ScratchFolder folder(referee::FolderOwner::kReferee);
+    const pid_t referee = fork();
+    if (referee == 0) {
+      setenv("TMPDIR", folder.path().c_str(), 1);
+      MatchOptions options = quick_options();
+      options.analysis.heats_min = options.analysis.heats_max = 1000;
+      options.confinement.without = without;
+      judge({.champion = variant(""),
+             .challenger = contestant_of_file(std::string("tests/cheats/") + file),
+             .suite = tiny_suite(),
+             .options = options});
+      _exit(1);
+    }
+    // Keeper and contestant; a compiler before them may be one of ours as well.
+    EXPECT_TRUE(come_to(2, 1000, folder.path())) << file;
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    kill(referee, SIGKILL);
+    int status = 0;
+    waitpid(referee, &status, 0);
+    EXPECT_TRUE(WIFSIGNALED(status)) << file << " was over before";
+    EXPECT_TRUE(come_to(0, 0, folder.path())) << file;
+  }
+}
 
 TEST(ConfinedMemory, IsOneForAllProcesses) {
 #if defined(THRESHER_SANITIZES_ADDRESS) || defined(THRESHER_SANITIZES_THREAD)
