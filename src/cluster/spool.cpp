@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "thresher/error.hpp"
+#include "write_all.hpp"
 
 namespace thresher::cluster {
 namespace {
@@ -32,30 +33,17 @@ std::string host_name() {
   return gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
 }
 
-void write_all(const UniqueFd& file, const std::string& text, const fs::path& path) {
-  std::size_t written = 0;
-  while (written < text.size()) {
-    const ssize_t count = write(file.get(), text.data() + written, text.size() - written);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) fail(path, "cannot be written");
-    written += static_cast<std::size_t>(count);
-  }
-}
-
 // Beside its place, under a name that no other process uses; on the disk before it gets there.
 fs::path write_beside(const fs::path& path, const std::string& text) {
   const fs::path beside = path.parent_path() /
                           fmt::format(".{}-{}-{}", path.filename().string(), host_name(), getpid());
   UniqueFd file(open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (!file) fail(beside, "cannot be made");
-  try {
-    write_all(file, text, beside);
-    if (fsync(file.get()) != 0) fail(beside, "cannot be written");
-  } catch (const Error&) {
-    unlink(beside.c_str());
-    throw;
-  }
-  return beside;
+  if (write_all(file.get(), text) && fsync(file.get()) == 0) return beside;
+  const int error = errno;
+  unlink(beside.c_str());
+  errno = error;
+  fail(beside, "cannot be written");
 }
 
 void keep_folder(const fs::path& folder) {

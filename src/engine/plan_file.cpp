@@ -14,6 +14,7 @@
 #include "backend/backend.hpp"
 #include "thresher/error.hpp"
 #include "thresher/thresher.h"
+#include "write_all.hpp"
 
 namespace thresher {
 namespace {
@@ -227,15 +228,6 @@ std::string how_they_differ(const PlanFingerprint& file, const PlanFingerprint& 
 [[noreturn]] void refuse_to_write(const std::filesystem::path& path) {
   throw Error(
       fmt::format("cannot write {}: {}", path.string(), std::generic_category().message(errno)));
-}
-
-bool write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t count = ::write(fd, text.data(), text.size());
-    if (count < 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return true;
 }
 
 }  // namespace

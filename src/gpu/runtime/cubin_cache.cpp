@@ -18,6 +18,7 @@
 #include <sstream>
 
 #include "digest/sha256.hpp"
+#include "write_all.hpp"
 
 namespace thresher::gpu {
 namespace {
@@ -70,16 +71,6 @@ std::optional<Compilation> decode(const std::string& key, std::string_view entry
   compilation.notes = std::move(report.notes);
   compilation.from_cache = true;
   return compilation;
-}
-
-bool write_all(int file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(file, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
 }
 
 }  // namespace
