@@ -14,6 +14,7 @@
 #include "cli/ledger_path.hpp"
 #include "cli/memory_check.hpp"
 #include "cli/progress.hpp"
+#include "control.hpp"
 #include "tank/pitch/constraint.hpp"
 #include "tune/recorded_space.hpp"
 
@@ -223,7 +224,7 @@ PlanEntry plan_entry(const Problem& problem, const tune::Catch& found, bool at_r
                   .speedup = speedup.value,
                   .low = speedup.low,
                   .high = speedup.high,
-                  .reason = found.ruling.reason};
+                  .reason = without_control(found.ruling.reason)};
   PlanStory story{.space = static_cast<std::int64_t>(state.space_size),
                   .tried = static_cast<std::int64_t>(state.tried_count),
                   .choice_us = state.choice_us,

@@ -12,6 +12,8 @@
 #include <system_error>
 
 #include "backend/backend.hpp"
+#include "control.hpp"
+#include "gemm/extent_faults.hpp"
 #include "thresher/error.hpp"
 #include "thresher/thresher.h"
 #include "write_all.hpp"
@@ -40,7 +42,10 @@ class Field {
   std::string text(const char* name) const {
     const Json& value = at(name);
     if (!value.is_string()) throw Error(fmt::format("{}: '{}' is not a text", place_, name));
-    return value;
+    const std::string text = value;
+    if (!has_control(text)) return text;
+    throw Error(
+        fmt::format("{}: '{}' has a control character; one line of text is allowed", place_, name));
   }
   std::int64_t count(const char* name) const {
     const Json& value = at(name);
@@ -132,6 +137,7 @@ PlanSearch search_from(const Json& json) {
   const Json& trials = field.at("trials");
   if (!trials.is_object()) throw Error("it: 'trials' is not an object");
   for (const auto& [variant, speedup] : trials.items()) {
+    if (has_control(variant)) throw Error("it: a variant has a control character in its name");
     const bool fits = speedup.is_number() && speedup.get<double>() >= 0;
     if (!fits || !std::isfinite(speedup.get<double>())) {
       throw Error(fmt::format("it: the speedup of '{}' is not a number from 0 on", variant));

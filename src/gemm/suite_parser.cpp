@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 
+#include "control.hpp"
 #include "gemm/extent_faults.hpp"
 #include "gemm/suite.hpp"
 #include "gemm/toml_words.hpp"
@@ -149,8 +150,7 @@ class SuiteReader {
   std::string read_description(const toml::table& root) const {
     const std::string* description = read_string(root, "description");
     if (description == nullptr) return {};
-    const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
-    if (std::any_of(description->begin(), description->end(), is_control)) {
+    if (has_control(*description)) {
       refuse(root.get("description")->source(),
              "description has a control character; one line of text is allowed");
     }

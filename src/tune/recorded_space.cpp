@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "control.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::tune {
@@ -50,6 +51,7 @@ double time_of(const Json& result) {
       throw Error("'objectives' is not a list of one name");
     }
     objective = found->front();
+    if (has_control(objective)) throw Error("its objective has a control character in its name");
   }
   for (const Json& measured : member(result, "measurements", &Json::is_array, "a list")) {
     if (member(measured, "name", &Json::is_string, "a text") != objective) continue;
@@ -82,7 +84,10 @@ std::vector<Result> results_from(const Json& results, std::vector<std::string>& 
     try {
       if (made.empty()) {
         const Json& first = member(json, "configuration", &Json::is_object, "an object");
-        for (const auto& [knob, value] : first.items()) knobs.push_back(knob);
+        for (const auto& [knob, value] : first.items()) {
+          if (has_control(knob)) throw Error("a knob has a control character in its name");
+          knobs.push_back(knob);
+        }
       }
       made.push_back(result_from(json, knobs));
     } catch (const Error& fault) {

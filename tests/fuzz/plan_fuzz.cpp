@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "assert.hpp"
+#include "control.hpp"
 #include "engine/plan_file.hpp"
 #include "thresher/error.hpp"
 #include "tune/replay.hpp"
@@ -17,6 +18,7 @@ namespace {
 
 void expect_printable(std::string_view message) {
   THRESHER_ASSERT(!message.empty() && message.size() < 4096);
+  THRESHER_ASSERT(!thresher::has_control(message));
 }
 
 void expect_sound(const thresher::MachinePlan& plan) {
