@@ -221,7 +221,7 @@ struct EngineOptions {
   std::uint64_t emulator_seed = 1;  // chooses the order of events, and repeats it
   // What `thresher tune` wrote: its variants take the place of the engine's own choice where the
   // problem is of their class and they were measured on a machine like this one. A file that is
-  // malformed is an Error, one from another machine is left unused (Engine::plan_note).
+  // malformed is an Error; what is of another machine or program is left out (Engine::plan_note).
   std::optional<std::filesystem::path> plan_file = {};
 };
 

@@ -58,12 +58,6 @@ std::string gain_text(const PlanEntry& entry) {
   return fmt::format("{:.3f}x ({:.3f} to {:.3f})", entry.speedup, entry.low, entry.high);
 }
 
-std::string machine_text(const PlanFingerprint& machine) {
-  if (machine.thread_count == 0) return machine.device;
-  return fmt::format("{}, {} thread{}", machine.device, machine.thread_count,
-                     machine.thread_count == 1 ? "" : "s");
-}
-
 bool is_of_one_machine(const std::vector<TunedProblem>& tuned) {
   return std::all_of(tuned.begin(), tuned.end(),
                      [&](const TunedProblem& one) { return one.machine == tuned.front().machine; });
@@ -93,7 +87,7 @@ void print_table(const std::vector<TunedProblem>& tuned) {
         gain_text(one.entry),
         tried_text(one),
         one.entry.better ? Cell("takes it", Tone::kGood) : Cell("the engine's choice", Tone::kDim)};
-    if (!one_machine) cells.insert(cells.begin() + 1, machine_text(one.machine));
+    if (!one_machine) cells.insert(cells.begin() + 1, to_string(one.machine));
     table.add_row(cells);
   }
   print(table);
@@ -126,7 +120,7 @@ nlohmann::json to_json(const TunedProblem& one) {
                       {"variant", one.entry.variant}, {"choice", one.entry.choice},
                       {"better", one.entry.better},   {"speedup", one.entry.speedup},
                       {"low", one.entry.low},         {"high", one.entry.high},
-                      {"reason", one.entry.reason},   {"machine", machine_text(one.machine)}};
+                      {"reason", one.entry.reason},   {"machine", to_string(one.machine)}};
   if (!one.is_new || !one.entry.story) return json;
   const PlanStory& story = *one.entry.story;
   json["space"] = story.space;

@@ -218,6 +218,7 @@ PlanEntry plan_entry(const Problem& problem, const tune::Catch& found, bool at_r
   const Estimate speedup = is_closed ? heard : Estimate{.value = 1, .low = 1, .high = 1};
   PlanEntry entry{.of = *plan_class(problem),
                   .tokens = token_count(problem),
+                  .measured = measured_of(problem),
                   .variant = state.variant,
                   .choice = state.choice,
                   .better = found.ruling.accepted,

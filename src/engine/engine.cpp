@@ -75,6 +75,18 @@ class CheckedCall : public backend::Call {
   const std::unique_ptr<backend::Call> call_;
 };
 
+// What is said of a plan file of this machine: of what is used of it, and of what is left out.
+std::string note_of(const std::filesystem::path& path, const std::vector<PlanEntry>& used,
+                    std::size_t left_out_count, const std::string& first_left_out) {
+  const auto better =
+      std::count_if(used.begin(), used.end(), [](const PlanEntry& entry) { return entry.better; });
+  std::string note = fmt::format("{} is used: {} entries, {} better than the engine's choice",
+                                 path.string(), used.size(), better);
+  if (left_out_count == 0) return note;
+  return note + fmt::format("; {} left out, {}{}", left_out_count,
+                            left_out_count == 1 ? "" : "the first of them ", first_left_out);
+}
+
 template <typename State>
 State& held(const std::unique_ptr<State>& state, const char* what) {
   if (state == nullptr) throw Error(fmt::format("this {} was moved from", what));
@@ -153,19 +165,15 @@ void Engine::use_plan_file(const std::filesystem::path& path) {
     plan_note_ = fmt::format("{} is not used: {}", path.string(), why_foreign(file, here));
     return;
   }
-  const std::vector<PlanEntry>& entries = found->entries;
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    try {
-      state_->row().turned(entries[i].variant, {});
-    } catch (const Error& error) {
-      throw Error(fmt::format("{}: entry {}: {}", path.string(), i, error.what()));
-    }
+  MachinePlan plan{.fingerprint = here};
+  std::string left_out;  // the first, and why
+  for (std::size_t i = 0; i < found->entries.size(); ++i) {
+    const std::string why = why_not_entry(found->entries[i], *state_);
+    if (why.empty()) plan.entries.push_back(found->entries[i]);
+    if (!why.empty() && left_out.empty()) left_out = fmt::format("entry {}: {}", i, why);
   }
-  const auto better = std::count_if(entries.begin(), entries.end(),
-                                    [](const PlanEntry& entry) { return entry.better; });
-  plan_note_ = fmt::format("{} is used: {} entries, {} better than the engine's choice",
-                           path.string(), entries.size(), better);
-  plan_file_ = std::make_shared<const PlanFile>(PlanFile{{*found}});
+  plan_note_ = note_of(path, plan.entries, found->entries.size() - plan.entries.size(), left_out);
+  plan_file_ = std::make_shared<const PlanFile>(PlanFile{{std::move(plan)}});
 }
 
 // What was measured on this machine for such a problem, or what the device's rule says.

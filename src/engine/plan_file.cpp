@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -23,9 +24,15 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kFormat = 2;
+constexpr int kFormat = 3;
+constexpr int kFormatMin = 2;
 constexpr std::uintmax_t kBytesMax = 16 << 20;
 constexpr double kTokensRatioMax = 2;
+
+bool is_count(const Json& value) {
+  constexpr std::uint64_t kMax = std::uint64_t{1} << 40;
+  return value.is_number_unsigned() && value.get<std::uint64_t>() <= kMax;
+}
 
 // A field of the file, or an Error that says where it should be.
 class Field {
@@ -47,10 +54,10 @@ class Field {
     throw Error(
         fmt::format("{}: '{}' has a control character; one line of text is allowed", place_, name));
   }
+  bool has(const char* name) const { return object_.contains(name); }
   std::int64_t count(const char* name) const {
     const Json& value = at(name);
-    constexpr std::int64_t kMax = std::int64_t{1} << 40;
-    if (value.is_number_unsigned() && value.get<std::uint64_t>() <= kMax) return value;
+    if (is_count(value)) return value;
     throw Error(fmt::format("{}: '{}' is not a count from 0 to 2^40", place_, name));
   }
   double ratio(const char* name) const {
@@ -104,19 +111,43 @@ PlanStory::Moment moment_from(const Json& json) {
   return {.seconds = json[0], .tried = json[1], .speedup = json[2]};
 }
 
+std::vector<PlanStory::Moment> trace_from(const Field& field) {
+  return items_from(field.at("trace"), "trace", "moment", moment_from);
+}
+
 PlanStory story_from(const Json& json) {
   const Field field(json, "its story");
   return {.space = field.count("space"),
           .tried = field.count("tried"),
           .choice_us = field.ratio("choice_us"),
           .at_random = field.flag("at_random"),
-          .trace = items_from(field.at("trace"), "trace", "moment", moment_from)};
+          .trace = trace_from(field)};
+}
+
+std::int64_t rows_from(const Json& json) {
+  if (!is_count(json)) throw Error("they are not a count from 0 to 2^40");
+  return json;
+}
+
+// Nothing where the file does not say.
+std::optional<PlanMeasured> measured_from(const Field& field) {
+  if (!field.has("rows")) return std::nullopt;
+  PlanMeasured measured{.output = output_from_string(field.text("output")),
+                        .rows = items_from(field.at("rows"), "rows", "rows of group", rows_from)};
+  const std::int64_t tokens = field.count("tokens");
+  const auto count = static_cast<std::int64_t>(measured.rows.size());
+  std::int64_t left = tokens;
+  for (const std::int64_t rows : measured.rows) left = rows <= left ? left - rows : -1;
+  if (count == field.count("groups") && left == 0) return measured;
+  throw Error(fmt::format("it: 'rows' are not those of {} groups with {} tokens together",
+                          field.count("groups"), tokens));
 }
 
 PlanEntry entry_from(const Json& json) {
   const Field field(json, "it");
   return {.of = class_from(field),
           .tokens = field.count("tokens"),
+          .measured = measured_from(field),
           .variant = field.text("variant"),
           .choice = field.text("choice"),
           .better = field.flag("better"),
@@ -134,6 +165,7 @@ PlanSearch search_from(const Json& json) {
                     .tokens = field.count("tokens"),
                     .seconds = field.ratio("seconds"),
                     .trials = {}};
+  if (field.has("trace")) search.trace = trace_from(field);
   const Json& trials = field.at("trials");
   if (!trials.is_object()) throw Error("it: 'trials' is not an object");
   for (const auto& [variant, speedup] : trials.items()) {
@@ -150,11 +182,13 @@ PlanSearch search_from(const Json& json) {
 MachinePlan machine_from(const Json& json) {
   const Field field(json, "it");
   const Field machine(field.at("machine"), "'machine'");
-  MachinePlan plan{.fingerprint = {.backend = machine.text("backend"),
-                                   .device = machine.text("device"),
-                                   .thread_count = machine.count("threads"),
-                                   .version = machine.text("version")},
-                   .entries = items_from(field.at("entries"), "entries", "entry", entry_from)};
+  MachinePlan plan{
+      .fingerprint = {.backend = machine.text("backend"),
+                      .device = machine.text("device"),
+                      .machine_class = machine.has("class") ? machine.text("class") : "",
+                      .thread_count = machine.count("threads"),
+                      .version = machine.text("version")},
+      .entries = items_from(field.at("entries"), "entries", "entry", entry_from)};
   if (json.contains("unfinished")) {
     plan.unfinished =
         items_from(json["unfinished"], "unfinished", "unfinished search", search_from);
@@ -171,20 +205,28 @@ Json class_to_json(const PlanClass& of, std::int64_t tokens) {
           {"tokens", tokens}};
 }
 
-Json story_to_json(const PlanStory& story) {
-  Json trace = Json::array();
-  for (const PlanStory::Moment& moment : story.trace) {
-    trace.push_back({moment.seconds, moment.tried, moment.speedup});
+Json trace_to_json(const std::vector<PlanStory::Moment>& trace) {
+  Json json = Json::array();
+  for (const PlanStory::Moment& moment : trace) {
+    json.push_back({moment.seconds, moment.tried, moment.speedup});
   }
+  return json;
+}
+
+Json story_to_json(const PlanStory& story) {
   return {{"space", story.space},
           {"tried", story.tried},
           {"choice_us", story.choice_us},
           {"at_random", story.at_random},
-          {"trace", std::move(trace)}};
+          {"trace", trace_to_json(story.trace)}};
 }
 
 Json to_json_entry(const PlanEntry& entry) {
   Json json = class_to_json(entry.of, entry.tokens);
+  if (entry.measured) {
+    json["output"] = to_string(entry.measured->output);
+    json["rows"] = entry.measured->rows;
+  }
   json.update({{"variant", entry.variant},
                {"choice", entry.choice},
                {"better", entry.better},
@@ -202,33 +244,31 @@ Json to_json_search(const PlanSearch& search) {
   json["trials"] = Json::object();
   for (const PlanSearch::Trial& trial : search.trials)
     json["trials"][trial.variant] = trial.speedup;
+  json["trace"] = trace_to_json(search.trace);
+  return json;
+}
+
+Json to_json_fingerprint(const PlanFingerprint& machine) {
+  Json json{{"backend", machine.backend}, {"device", machine.device}};
+  if (!machine.machine_class.empty()) json["class"] = machine.machine_class;
+  json.update({{"threads", machine.thread_count}, {"version", machine.version}});
   return json;
 }
 
 Json to_json_machine(const MachinePlan& plan) {
-  Json json{{"machine",
-             {{"backend", plan.fingerprint.backend},
-              {"device", plan.fingerprint.device},
-              {"threads", plan.fingerprint.thread_count},
-              {"version", plan.fingerprint.version}}},
-            {"entries", Json::array()}};
+  Json json{{"machine", to_json_fingerprint(plan.fingerprint)}, {"entries", Json::array()}};
   for (const PlanEntry& entry : plan.entries) json["entries"].push_back(to_json_entry(entry));
   for (const PlanSearch& one : plan.unfinished) json["unfinished"].push_back(to_json_search(one));
   return json;
 }
 
-// Empty where they are one.
-std::string how_they_differ(const PlanFingerprint& file, const PlanFingerprint& here) {
-  const auto differs = [](const char* what, const auto& theirs, const auto& ours) {
-    return fmt::format("it is of {} {}, and this is {}", what, theirs, ours);
-  };
-  if (file.backend != here.backend) return differs("backend", file.backend, here.backend);
-  if (file.device != here.device) return differs("device", file.device, here.device);
-  if (file.thread_count != here.thread_count) {
-    return differs("thread count", file.thread_count, here.thread_count);
+// What a device says of itself, where its row has several and speaks of the first.
+std::string told(const backend::Device& device, std::string_view name, std::string (*of_row)()) {
+  for (const backend::Fact& fact : device.facts()) {
+    const auto* text = std::get_if<std::string>(&fact.value);
+    if (fact.name == name && text != nullptr) return *text;
   }
-  if (file.version != here.version) return differs("version", file.version, here.version);
-  return {};
+  return of_row();
 }
 
 [[noreturn]] void refuse_to_write(const std::filesystem::path& path) {
@@ -239,10 +279,19 @@ std::string how_they_differ(const PlanFingerprint& file, const PlanFingerprint& 
 }  // namespace
 
 PlanFingerprint fingerprint_of(const backend::Device& device) {
-  return {.backend = std::string(device.row().name),
-          .device = device.row().device_name(),
+  const Backend& row = device.row();
+  return {.backend = std::string(row.name),
+          .device = told(device, "device", row.device_name),
+          .machine_class = told(device, "class", row.machine_class),
           .thread_count = device.machine().thread_count,
           .version = thresher_version()};
+}
+
+std::string to_string(const PlanFingerprint& machine) {
+  const std::string& name = machine.machine_class.empty() ? machine.device : machine.machine_class;
+  if (machine.thread_count == 0) return name;
+  return fmt::format("{}, {} thread{}", name, machine.thread_count,
+                     machine.thread_count == 1 ? "" : "s");
 }
 
 std::optional<PlanClass> plan_class(const Problem& problem) {
@@ -260,8 +309,9 @@ PlanFile plan_file_from_json(std::string_view text) {
   if (json.is_discarded()) throw Error("it is not JSON");
   const Field field(json, "the file");
   const std::int64_t format = field.count("thresher_plan");
-  if (format != kFormat) {
-    throw Error(fmt::format("its format is {}, and this program reads {}", format, kFormat));
+  if (format < kFormatMin || format > kFormat) {
+    throw Error(fmt::format("its format is {}, and this program reads {} and {}", format,
+                            kFormatMin, kFormat));
   }
   return {items_from(field.at("machines"), "machines", "machine", machine_from)};
 }
@@ -304,32 +354,95 @@ void write_plan_file(const std::filesystem::path& path, const PlanFile& file) {
   refuse_to_write(path);
 }
 
+PlanMeasured measured_of(const Problem& problem) {
+  PlanMeasured measured{.output = problem.output, .rows = {}};
+  for (const Group& group : problem.groups) measured.rows.push_back(group.m);
+  return measured;
+}
+
+Problem problem_of(const PlanEntry& entry) {
+  if (const std::string fault = fault_of_group_count(entry.of.groups); !fault.empty()) {
+    throw Error(fault);
+  }
+  Problem problem{.name = fmt::format("{}_{}_g{}_n{}_k{}_t{}", to_string(entry.of.op),
+                                      to_string(entry.of.activations), entry.of.groups, entry.of.n,
+                                      entry.of.k, entry.tokens),
+                  .op = entry.of.op,
+                  .activations = entry.of.activations};
+  if (entry.measured) problem.output = entry.measured->output;
+  for (std::int64_t g = 0; g < entry.of.groups; ++g) {
+    const std::int64_t even =
+        entry.tokens / entry.of.groups + (g < entry.tokens % entry.of.groups ? 1 : 0);
+    const std::int64_t rows =
+        entry.measured ? entry.measured->rows[static_cast<std::size_t>(g)] : even;
+    problem.groups.push_back({.m = rows, .n = entry.of.n, .k = entry.of.k});
+  }
+  check(problem);
+  return problem;
+}
+
+std::string why_not_entry(const PlanEntry& entry, const backend::Device& device) {
+  try {
+    const Backend& row = device.row();
+    row.turned(entry.variant, {});
+    const Problem problem = problem_of(entry);
+    if (!entry.measured) return {};
+    const std::string choice = row.choose(problem, entry.tokens, device.machine());
+    if (choice == entry.choice) return {};
+    return fmt::format("it was compared with {}, and the engine's choice is {} by now",
+                       entry.choice, choice);
+  } catch (const Error& fault) {
+    return fault.what();
+  }
+}
+
 const PlanEntry* find_entry(const MachinePlan& plan, const Problem& problem, std::int64_t tokens) {
   const std::optional<PlanClass> wanted = plan_class(problem);
   if (!wanted) return nullptr;
   const PlanEntry* nearest = nullptr;
-  double least = std::log(kTokensRatioMax);
+  double least = kTokensRatioMax;
   for (const PlanEntry& entry : plan.entries) {
     if (entry.of != *wanted || entry.tokens == 0 || tokens == 0) continue;
-    const double distance =
-        std::abs(std::log(static_cast<double>(tokens) / static_cast<double>(entry.tokens)));
-    if (distance > least || (nearest != nullptr && distance == least)) continue;
+    // Equal ratios are equal doubles, which their logarithms are not.
+    const double ratio = static_cast<double>(std::max(tokens, entry.tokens)) /
+                         static_cast<double>(std::min(tokens, entry.tokens));
+    if (ratio > least) continue;
+    const bool is_tie = nearest != nullptr && ratio == least;
+    if (is_tie && entry.tokens >= nearest->tokens) continue;
     nearest = &entry;
-    least = distance;
+    least = ratio;
   }
   return nearest;
 }
 
+std::string why_foreign(const PlanFingerprint& plan, const PlanFingerprint& here) {
+  const auto differs = [](const char* what, const auto& theirs, const auto& ours) {
+    return fmt::format("it is of {} {}, and this is {}", what, theirs, ours);
+  };
+  if (plan.backend != here.backend) return differs("backend", plan.backend, here.backend);
+  if (plan.device != here.device) return differs("device", plan.device, here.device);
+  if (!plan.machine_class.empty() && plan.machine_class != here.machine_class) {
+    return differs("class", plan.machine_class, here.machine_class);
+  }
+  if (plan.thread_count != here.thread_count) {
+    return differs("thread count", plan.thread_count, here.thread_count);
+  }
+  if (plan.version != here.version) return differs("version", plan.version, here.version);
+  return {};
+}
+
 const MachinePlan* find_machine(const PlanFile& file, const PlanFingerprint& here) {
+  const MachinePlan* of_any_class = nullptr;
   for (const MachinePlan& plan : file.machines) {
     if (plan.fingerprint == here) return &plan;
+    if (why_foreign(plan.fingerprint, here).empty()) of_any_class = &plan;
   }
-  return nullptr;
+  return of_any_class;
 }
 
 MachinePlan& machine_in(PlanFile& file, const PlanFingerprint& here) {
-  for (MachinePlan& plan : file.machines) {
-    if (plan.fingerprint == here) return plan;
+  if (const MachinePlan* found = find_machine(file, here); found != nullptr) {
+    return file.machines[static_cast<std::size_t>(found - file.machines.data())];
   }
   return file.machines.emplace_back(MachinePlan{.fingerprint = here});
 }
@@ -337,7 +450,7 @@ MachinePlan& machine_in(PlanFile& file, const PlanFingerprint& here) {
 std::string why_foreign(const PlanFile& file, const PlanFingerprint& here) {
   std::string why;
   for (const MachinePlan& plan : file.machines) {
-    why += (why.empty() ? "" : "; ") + how_they_differ(plan.fingerprint, here);
+    why += (why.empty() ? "" : "; ") + why_foreign(plan.fingerprint, here);
   }
   return why.empty() ? "it is of no machine" : why;
 }

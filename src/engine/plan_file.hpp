@@ -18,8 +18,10 @@ namespace thresher {
 
 // Where it was measured. A file from elsewhere is not used.
 struct PlanFingerprint {
-  std::string backend;            // "cpu", "gpu"
-  std::string device;             // "AMD EPYC 7763", "NVIDIA H200"
+  std::string backend;  // "cpu", "gpu"
+  std::string device;   // "AMD EPYC 7763", "NVIDIA H200"
+  // That, its cores or SMs and its highest clock; empty in files of format 2, which do not say.
+  std::string machine_class = {};
   std::int64_t thread_count = 0;  // of a CPU; 0 on a GPU
   std::string version;            // of the program: another may have other variants
 
@@ -27,6 +29,8 @@ struct PlanFingerprint {
 };
 
 PlanFingerprint fingerprint_of(const backend::Device& device);
+// "AMD EPYC 7763, 64 cores, 8 threads"
+std::string to_string(const PlanFingerprint& machine);
 
 // Problems that are alike: equal groups but for their tokens.
 struct PlanClass {
@@ -57,9 +61,16 @@ struct PlanStory {
   std::vector<Moment> trace;
 };
 
+// The very problem that was measured, as far as its class does not say it.
+struct PlanMeasured {
+  Output output = Output::kFp16;
+  std::vector<std::int64_t> rows;  // of each group
+};
+
 struct PlanEntry {
   PlanClass of;
-  std::int64_t tokens = 0;  // of all groups together
+  std::int64_t tokens = 0;                    // of all groups together
+  std::optional<PlanMeasured> measured = {};  // nothing: a file of format 2, which does not say
   std::string variant;
   std::string choice;   // the engine's own, which it was compared with
   bool better = false;  // than the choice, says the referee: otherwise the choice stays
@@ -81,6 +92,7 @@ struct PlanSearch {
   std::int64_t tokens = 0;
   double seconds = 0;  // that it took so far
   std::vector<Trial> trials;
+  std::vector<PlanStory::Moment> trace = {};
 };
 
 struct MachinePlan {
@@ -100,15 +112,27 @@ std::string to_json(const PlanFile& file);
 // Whole or not at all.
 void write_plan_file(const std::filesystem::path& path, const PlanFile& file);
 
+// The problem that an entry was measured on; where it does not say, one with its tokens spread over
+// the groups as evenly as they go.
+Problem problem_of(const PlanEntry& entry);
+PlanMeasured measured_of(const Problem& problem);
+
+// Empty, or why this program has no use for an entry that was measured on such a machine.
+std::string why_not_entry(const PlanEntry& entry, const backend::Device& device);
+
 // The entry for so many tokens of a problem: of its class the one whose tokens are nearest, as a
-// ratio, and at most twice or half as many. Null: none is.
+// ratio, and at most twice or half as many; of two that are as near, the one with fewer tokens.
+// Null: none is.
 const PlanEntry* find_entry(const MachinePlan& plan, const Problem& problem, std::int64_t tokens);
 
-// What the file has for a machine; null: nothing.
+// What the file has for a machine: a part of its class, or else one that names no class; null:
+// nothing.
 const MachinePlan* find_machine(const PlanFile& file, const PlanFingerprint& here);
 // The same, made where there is none.
 MachinePlan& machine_in(PlanFile& file, const PlanFingerprint& here);
-// In which way a machine is another than all of the file.
+// In which way a machine is another than one that a plan was made on; empty: they are one.
+std::string why_foreign(const PlanFingerprint& plan, const PlanFingerprint& here);
+// The same of all machines of a file.
 std::string why_foreign(const PlanFile& file, const PlanFingerprint& here);
 
 }  // namespace thresher

@@ -60,10 +60,8 @@ std::vector<ReportLine> report(const EngineOptions& options) {
       found, find_nvrtc({.folders = options.compiler_folders, .driver_version = version}));
 }
 
-std::string machine_class() {
-  const DeviceProperties device = device_properties(*find_driver().driver, 0);
-  return fmt::format("{}, {} SMs, up to {:.2f} GHz", device.name, device.sm_count,
-                     device.clock_khz / 1e6);
+std::string machine_class_here() {
+  return machine_class(device_properties(*find_driver().driver, 0));
 }
 
 }  // namespace
@@ -77,7 +75,7 @@ const Backend& gpu_backend() {
     row.plans_ahead = 8;
     row.checks = {.calls = 2, .host_copies = 0};
     row.device_name = [] { return device_properties(*find_driver().driver, 0).name; };
-    row.machine_class = machine_class;
+    row.machine_class = machine_class_here;
     row.report = report;
     row.named_variants = [] { return variants_here().named_variants(); };
     row.choices = [] { return variants_here().choices(); };

@@ -16,13 +16,6 @@ namespace {
 
 constexpr std::uintmax_t kSearchBytesMax = 64 << 20;
 
-std::string machine_name(const MachinePlan& plan) {
-  const PlanFingerprint& machine = plan.fingerprint;
-  if (machine.thread_count == 0) return machine.device;
-  return fmt::format("{}, {} thread{}", machine.device, machine.thread_count,
-                     machine.thread_count == 1 ? "" : "s");
-}
-
 std::string problem_name(const PlanEntry& entry) {
   return fmt::format("{} {}, {} × {} × {}, {} token{}", to_string(entry.of.op),
                      to_string(entry.of.activations), entry.of.groups, entry.of.n, entry.of.k,
@@ -92,7 +85,7 @@ Html story_charts(const std::vector<MachinePlan>& plans) {
     for (std::size_t i = 0; i < plans.size(); ++i) {
       if (row.of_plan[i] == nullptr || !row.of_plan[i]->story) continue;
       const PlanStory& story = *row.of_plan[i]->story;
-      auto& [search, random] = by_machine[machine_name(plans[i])];
+      auto& [search, random] = by_machine[to_string(plans[i].fingerprint)];
       (story.at_random ? random : search) = &story;
     }
     for (const auto& [machine, stories] : by_machine) {
@@ -149,7 +142,7 @@ Html plans(const std::vector<MachinePlan>& plans) {
                     [](const PlanEntry& entry) { return entry.story && entry.story->at_random; });
     if (at_random || plan.entries.empty()) continue;
     shown.push_back(plan);
-    columns.push_back({machine_name(plan)});
+    columns.push_back({to_string(plan.fingerprint)});
   }
   HtmlTable table("Gains over the engine’s own choice, by the referee, with their 95 % intervals",
                   columns, "stacks");

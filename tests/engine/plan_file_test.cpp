@@ -14,16 +14,22 @@
 namespace thresher {
 namespace {
 
+Problem problem_of(std::int64_t tokens_each) {
+  return {.name = "p", .groups = {2, {.m = tokens_each, .n = 64, .k = 128}}};
+}
+
 MachinePlan sample_machine() {
   return {
       .fingerprint = {.backend = "cpu",
                       .device = cpu::cpu_model(),
+                      .machine_class = backend_named("cpu").machine_class(),
                       .thread_count = 2,
                       .version = thresher_version()},
       .entries = {{.of = {.groups = 2, .n = 64, .k = 128},
                    .tokens = 8,
+                   .measured = measured_of(problem_of(std::int64_t{4})),
                    .variant = "cpu_portable:stages=8",
-                   .choice = "cpu_portable",
+                   .choice = Engine().choose(problem_of(std::int64_t{4})),
                    .better = true,
                    .speedup = 1.25,
                    .low = 1.2,
@@ -37,14 +43,11 @@ MachinePlan sample_machine() {
       .unfinished = {{.of = {.op = Op::kDual, .groups = 3, .n = 32, .k = 64},
                       .tokens = 5,
                       .seconds = 1.5,
-                      .trials = {{"cpu_portable", 0.5}, {"cpu_amx", 0}}}}};
+                      .trials = {{"cpu_portable", 0.5}, {"cpu_amx", 0}},
+                      .trace = {{.seconds = 0.7, .tried = 2, .speedup = 1}}}}};
 }
 
 PlanFile sample() { return {{sample_machine()}}; }
-
-Problem problem_of(std::int64_t tokens_each) {
-  return {.name = "p", .groups = {2, {.m = tokens_each, .n = 64, .k = 128}}};
-}
 
 std::string fault_of(const std::string& text) {
   try {
@@ -83,8 +86,8 @@ TEST(PlanFile, SaysWhatIsWrongWithIt) {
   EXPECT_EQ(fault_of("{"), "it is not JSON");
   EXPECT_EQ(fault_of("[]"), "the file is not an object");
   EXPECT_EQ(fault_of("{}"), "the file has no 'thresher_plan'");
-  EXPECT_EQ(with("\"thresher_plan\": 2", "\"thresher_plan\": 7"),
-            "its format is 7, and this program reads 2");
+  EXPECT_EQ(with("\"thresher_plan\": 3", "\"thresher_plan\": 7"),
+            "its format is 7, and this program reads 2 and 3");
   EXPECT_EQ(with("\"tokens\": 8", "\"tokens\": -8"),
             "machine 0: entry 0: it: 'tokens' is not a count from 0 to 2^40");
   EXPECT_EQ(with("\"speedup\": 1.25", "\"speedup\": 0"),
@@ -101,8 +104,43 @@ TEST(PlanFile, SaysWhatIsWrongWithIt) {
             std::string::npos);
   EXPECT_EQ(with("\"space\": 900", "\"space\": -1"),
             "machine 0: entry 0: its story: 'space' is not a count from 0 to 2^40");
+  EXPECT_EQ(with("        4,\n            4\n", "        4,\n            5\n"),
+            "machine 0: entry 0: it: 'rows' are not those of 2 groups with 8 tokens together");
+  EXPECT_EQ(with("        4,\n            4\n", "        8\n"),
+            "machine 0: entry 0: it: 'rows' are not those of 2 groups with 8 tokens together");
+  EXPECT_EQ(with("        4,\n            4\n", "        4,\n            -4\n"),
+            "machine 0: entry 0: rows of group 1: they are not a count from 0 to 2^40");
   EXPECT_EQ(with("\"machines\"", "\"folk\""), "the file has no 'machines'");
   EXPECT_THROW(read_plan_file("/no/such/plan.json"), Error);
+}
+
+// They would reach a terminal that obeys them, and a C text that ends at them.
+TEST(PlanFile, HasNoControlCharacters) {
+  for (const char* hostile : {"\\u001b[2J", "\\u0000", "\\n", "\\u007f", "\\u009b2J"}) {
+    std::string text = to_json(sample());
+    const std::string reason = "\"reason\": \"";
+    text.insert(text.find(reason) + reason.size(), hostile);
+    EXPECT_EQ(fault_of(text),
+              "machine 0: entry 0: it: 'reason' has a control character; one line of text is "
+              "allowed");
+    text = to_json(sample());
+    text.insert(text.find("cpu_amx"), hostile);
+    EXPECT_EQ(fault_of(text),
+              "machine 0: unfinished search 0: it: a variant has a control character in its name");
+  }
+}
+
+// Files of format 2 name no class of machines, and do not say how an entry's rows lay.
+TEST(PlanFile, ReadsTheFormatBefore) {
+  PlanFile old = sample();
+  old.machines[0].fingerprint.machine_class.clear();
+  old.machines[0].entries[0].measured.reset();
+  old.machines[0].entries[0].choice = "cpu_portable:stages=4";
+  std::string text = to_json(old);
+  text.replace(text.find("\"thresher_plan\": 3"), 18, "\"thresher_plan\": 2");
+  const Written written(plan_file_from_json(text));
+  const Engine engine({.thread_count = 2, .plan_file = written.path});
+  EXPECT_EQ(engine.choose(problem_of(4)), "cpu_portable:stages=8") << engine.plan_note();
 }
 
 TEST(PlanFile, IsOfEqualGroupsOnly) {
@@ -128,6 +166,10 @@ TEST(FindEntry, TakesTheNearestWithinAFactorOfTwo) {
   EXPECT_EQ(tokens_of(33), 64);
   EXPECT_EQ(tokens_of(129), 0);
   EXPECT_EQ(tokens_of(0), 0);
+  file.entries[1].tokens = 18;
+  EXPECT_EQ(tokens_of(12), 8) << "as near to 18: fewer tokens win";
+  std::swap(file.entries[0], file.entries[1]);
+  EXPECT_EQ(tokens_of(12), 8) << "whichever stands first";
   Problem other = problem_of(4);
   other.op = Op::kDual;
   EXPECT_EQ(find_entry(file, other, 8), nullptr);
@@ -182,11 +224,53 @@ TEST(EngineWithAPlan, FindsItselfAmongOtherMachines) {
       << other.plan_note();
 }
 
-TEST(EngineWithAPlan, RefusesVariantsThatDoNotExist) {
+// A processor that is sold with two clocks is two machines.
+TEST(EngineWithAPlan, LeavesOneOfAnotherClassUnused) {
   PlanFile file = sample();
-  file.machines[0].entries[0].variant = "cpu_portable:wings=2";
+  file.machines[0].fingerprint.machine_class = cpu::cpu_model() + ", up to 9.00 GHz";
+  file.machines.push_back(sample_machine());
+  file.machines[1].entries[0].variant = "cpu_portable:stages=4";
+  {
+    const Written written(file);
+    const Engine engine({.thread_count = 2, .plan_file = written.path});
+    EXPECT_EQ(engine.choose(problem_of(4)), "cpu_portable:stages=4") << engine.plan_note();
+  }
+  file.machines.pop_back();
   const Written written(file);
-  EXPECT_THROW(Engine({.thread_count = 2, .plan_file = written.path}), Error);
+  const Engine engine({.thread_count = 2, .plan_file = written.path});
+  EXPECT_NE(engine.plan_note().find("is not used: it is of class "), std::string::npos)
+      << engine.plan_note();
+}
+
+// The file is of this machine and version, and the program another all the same: one in
+// development, or one whose rule was mended.
+TEST(EngineWithAPlan, LeavesOutWhatDoesNotHoldAnyMore) {
+  PlanFile file = sample();
+  std::vector<PlanEntry>& entries = file.machines[0].entries;
+  entries.insert(entries.begin(), entries[0]);
+  entries[0].variant = "cpu_portable:wings=2";
+  {
+    const Written written(file);
+    const Engine engine({.thread_count = 2, .plan_file = written.path});
+    EXPECT_NE(engine.plan_note().find("is used: 1 entries, 1 better than the engine's choice; 1 "
+                                      "left out, entry 0: "),
+              std::string::npos)
+        << engine.plan_note();
+    EXPECT_NE(engine.plan_note().find("wings"), std::string::npos) << engine.plan_note();
+    EXPECT_EQ(engine.choose(problem_of(4)), "cpu_portable:stages=8");
+  }
+  entries[1].choice = "cpu_portable:stages=4";
+  const Written written(file);
+  const Engine engine({.thread_count = 2, .plan_file = written.path});
+  const std::string choice = Engine().choose(problem_of(4));
+  EXPECT_NE(engine.plan_note().find("is used: 0 entries, 0 better than the engine's choice; 2 left "
+                                    "out, the first of them entry 0: "),
+            std::string::npos)
+      << engine.plan_note();
+  EXPECT_EQ(engine.choose(problem_of(4)), choice);
+  EXPECT_EQ(why_not_entry(entries[1], engine.state()),
+            "it was compared with cpu_portable:stages=4, and the engine's choice is " + choice +
+                " by now");
 }
 
 }  // namespace

@@ -13,13 +13,13 @@
 namespace thresher::gpu::testing {
 
 inline std::unique_ptr<backend::Device> open_fake(const FakeDriver& fake,
-                                                  CubinCache cache = CubinCache()) {
+                                                  CubinCache cache = CubinCache(), int index = 0) {
   return open_device(gpu_backend(),
-                     {.device = Device(fake.driver),
+                     {.device = Device(fake.driver, index),
                       .compiler = Compiler(FakeNvrtc::make()),
                       .cache = std::move(cache),
                       .driver_version = 13000},
-                     "gpu:0");
+                     "gpu:" + std::to_string(index));
 }
 
 }  // namespace thresher::gpu::testing

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <set>
 
+#include "engine/plan_file.hpp"
 #include "gpu/fake_device.hpp"
 #include "gpu/runtime/temporary_folder.hpp"
 #include "gpu/sm90/kernels/gemm_args.hpp"
@@ -390,6 +391,22 @@ TEST_F(Sm90DeviceTest, EveryKernelIsCompiledOnceAndTold) {
   ASSERT_EQ(passes.kernels().size(), 3u);
   EXPECT_EQ(passes.kernels()[1].name, "gate");
   EXPECT_EQ(passes.kernels()[2].name, "up");
+}
+
+// A plan belongs to the GPU that it was measured on, whichever comes first in the machine.
+TEST_F(Sm90DeviceTest, HasItsOwnFingerprint) {
+  fake.device_count = 3;
+  fake.device_names = {{1, "Fake H20"}};
+  fake.sm_counts = {{1, 78}, {2, 114}};
+  const auto fingerprint_at = [&](int index) {
+    return fingerprint_of(*gpu::testing::open_fake(fake, CubinCache(), index));
+  };
+  EXPECT_EQ(fingerprint_at(0).device, "Fake H200");
+  EXPECT_EQ(fingerprint_at(0).machine_class, "Fake H200, 132 SMs, up to 1.98 GHz");
+  EXPECT_EQ(fingerprint_at(1).device, "Fake H20");
+  EXPECT_EQ(fingerprint_at(1).machine_class, "Fake H20, 78 SMs, up to 1.98 GHz");
+  EXPECT_EQ(fingerprint_at(2).device, fingerprint_at(0).device);
+  EXPECT_NE(fingerprint_at(2), fingerprint_at(0)) << "two classes of one name";
 }
 
 TEST_F(Sm90DeviceTest, SaysWhenMemoryIsFull) {

@@ -8,7 +8,6 @@
 #include <sstream>
 
 #include "gpu/runtime/compiler.hpp"
-#include "gpu/runtime/device.hpp"
 
 namespace thresher::gpu {
 namespace {
@@ -97,6 +96,11 @@ std::vector<ReportLine> device_report(const DriverLookup& lookup, const NvrtcLoo
   }
   lines.push_back(compiler_line(nvrtc));
   return lines;
+}
+
+std::string machine_class(const DeviceProperties& device) {
+  return fmt::format("{}, {} SMs, up to {:.2f} GHz", device.name, device.sm_count,
+                     device.clock_khz / 1e6);
 }
 
 }  // namespace thresher::gpu

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "gpu/runtime/device_report.hpp"
 #include "gpu/runtime/memory.hpp"
 #include "gpu/runtime/nvml.hpp"
 #include "parallel.hpp"
@@ -73,6 +74,7 @@ std::string GpuDevice::description() const {
 std::vector<backend::Fact> GpuDevice::facts() const {
   const DeviceProperties& device = gpu_.device.properties();
   return {{"device", device.name},
+          {"class", machine_class(device)},
           {"architecture", device.architecture()},
           {"driver", "CUDA " + cuda_version_text(gpu_.driver_version)},
           {"compiler", gpu_.compiler.version()},

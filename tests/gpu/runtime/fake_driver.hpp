@@ -42,6 +42,8 @@ class FakeDriver {
   // What a test may set beforehand.
   std::map<std::string, cuda::Result> failures;  // by call
   int device_count = 1;
+  std::map<int, std::string> device_names;  // of those that are no "Fake H200"
+  std::map<int, int> sm_counts;             // of those that have not 132
   std::size_t memory_bytes_free = 100 << 20;
   std::vector<std::size_t> parameter_bytes;
   std::size_t shared_bytes_max = 232448;
@@ -152,15 +154,19 @@ inline void FakeDriver::bind_device() {
     *device = index;
     return enter("cuDeviceGet", false);
   };
-  driver.cuDeviceGetName = [](char* name, int bytes, cuda::DeviceHandle) {
-    std::strncpy(name, "Fake H200", static_cast<std::size_t>(bytes));
+  driver.cuDeviceGetName = [](char* name, int bytes, cuda::DeviceHandle device) {
+    const auto found = self_->device_names.find(device);
+    const std::string own = found == self_->device_names.end() ? "Fake H200" : found->second;
+    std::strncpy(name, own.c_str(), static_cast<std::size_t>(bytes));
     return enter("cuDeviceGetName", false);
   };
-  driver.cuDeviceGetAttribute = [](int* value, cuda::DeviceAttribute which, cuda::DeviceHandle) {
+  driver.cuDeviceGetAttribute = [](int* value, cuda::DeviceAttribute which,
+                                   cuda::DeviceHandle device) {
+    const auto sm_count = self_->sm_counts.find(device);
     const std::map<cuda::DeviceAttribute, int> values{
         {cuda::kMaxThreadsPerBlock, 1024},
         {cuda::kClockRateKhz, 1980000},
-        {cuda::kMultiprocessorCount, 132},
+        {cuda::kMultiprocessorCount, sm_count == self_->sm_counts.end() ? 132 : sm_count->second},
         {cuda::kMemoryClockRateKhz, 3201000},
         {cuda::kMemoryBusBits, 6144},
         {cuda::kL2CacheBytes, 60 << 20},
