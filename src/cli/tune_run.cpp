@@ -32,9 +32,20 @@ double seconds_between(HostTime::time_point begin, HostTime::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
 }
 
+std::vector<PlanStory::Moment> moments_of(const std::vector<tune::TracePoint>& trace) {
+  std::vector<PlanStory::Moment> moments;
+  for (const tune::TracePoint& point : trace) {
+    moments.push_back({point.seconds, static_cast<std::int64_t>(point.tried_count), point.speedup});
+  }
+  return moments;
+}
+
 PlanSearch search_from(const Problem& problem, const tune::HuntState& state, double seconds) {
-  PlanSearch search{
-      .of = *plan_class(problem), .tokens = token_count(problem), .seconds = seconds, .trials = {}};
+  PlanSearch search{.of = *plan_class(problem),
+                    .tokens = token_count(problem),
+                    .seconds = seconds,
+                    .trials = {},
+                    .trace = moments_of(state.trace)};
   for (const tune::Trial& trial : state.trials) {
     search.trials.push_back({trial.variant, trial.speedup});
   }
@@ -154,6 +165,10 @@ class TuneRun {
       for (const PlanSearch::Trial& trial : before->trials) {
         options.hunt.earlier.push_back({trial.variant, trial.speedup});
       }
+      for (const PlanStory::Moment& moment : before->trace) {
+        options.hunt.earlier_trace.push_back(
+            {moment.seconds, static_cast<std::size_t>(moment.tried), moment.speedup});
+      }
     }
     const HostTime::time_point begin = HostTime::now();
     HostTime::time_point saved = begin;
@@ -230,11 +245,7 @@ PlanEntry plan_entry(const Problem& problem, const tune::Catch& found, bool at_r
                   .tried = static_cast<std::int64_t>(state.tried_count),
                   .choice_us = state.choice_us,
                   .at_random = at_random,
-                  .trace = {}};
-  for (const tune::TracePoint& point : state.trace) {
-    story.trace.push_back(
-        {point.seconds, static_cast<std::int64_t>(point.tried_count), point.speedup});
-  }
+                  .trace = moments_of(state.trace)};
   if (story.choice_us > 0) entry.story = std::move(story);
   return entry;
 }

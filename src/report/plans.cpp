@@ -59,10 +59,11 @@ Html entry_cell(const PlanEntry* entry) {
   return cell;
 }
 
+// What the search believed at each time: later races may take back what an earlier one showed.
 std::vector<ChartPoint> points_of(const PlanStory& story) {
   std::vector<ChartPoint> points{{0, 1}};
   for (const PlanStory::Moment& moment : story.trace) {
-    points.push_back({moment.seconds, std::max(points.back().y, moment.speedup)});
+    points.push_back({moment.seconds, moment.speedup});
   }
   return points;
 }
@@ -158,8 +159,11 @@ Html searches(const std::vector<MachinePlan>& plans,
               const std::vector<SimulatedSearch>& simulated) {
   Html charts = story_charts(plans);
   if (!charts.is_empty()) {
-    charts = note("The best variant so far over time, as raced against the engine’s choice.") +
-             element("div", charts, {{"class", "charts"}});
+    charts =
+        note(
+            "The best variant so far over time, as raced against the engine’s choice; later races "
+            "may take back what an earlier one showed.") +
+        element("div", charts, {{"class", "charts"}});
   }
   Html replays;
   for (const SimulatedSearch& one : simulated) {

@@ -39,7 +39,8 @@ class Race {
   Race(Track& track, std::size_t entrant_count) : track_(track), ratios_(entrant_count) {}
 
   // Median over rounds of the first's time over one's own, in the order of entering. The first so
-  // many stay to the end.
+  // many stay to the end. Of who left it is as much behind the best as when it left: a median of
+  // its own two rounds would be the luck of the first in one of them.
   std::vector<double> run(std::size_t staying, Random& random,
                           const std::function<bool()>& is_out_of_time) {
     std::vector<std::size_t> racing(ratios_.size());
@@ -54,6 +55,8 @@ class Race {
     }
     std::vector<double> speedups;
     for (const std::vector<double>& ratios : ratios_) speedups.push_back(measure::median(ratios));
+    const double best = best_of(racing);
+    for (const auto& [racer, share] : shares_) speedups[racer] = share * best;
     return speedups;
   }
 
@@ -70,17 +73,25 @@ class Race {
     for (std::size_t i = 0; i < order.size(); ++i) ratios_[order[i]].push_back(first_us / us[i]);
   }
 
-  void drop_behind(std::vector<std::size_t>& racing, std::size_t staying, double behind) const {
+  double best_of(const std::vector<std::size_t>& racing) const {
     double best = 1;
     for (const std::size_t i : racing) best = std::max(best, measure::median(ratios_[i]));
-    std::erase_if(racing, [&](std::size_t i) {
-      return i >= staying && measure::median(ratios_[i]) * behind < best;
-    });
+    return best;
+  }
+
+  void drop_behind(std::vector<std::size_t>& racing, std::size_t staying, double behind) {
+    const double best = best_of(racing);
+    for (const std::size_t i : racing) {
+      const double speedup = measure::median(ratios_[i]);
+      if (i >= staying && speedup * behind < best) shares_[i] = speedup / best;
+    }
+    std::erase_if(racing, [&](std::size_t i) { return shares_.contains(i); });
   }
 
   Track& track_;
   std::vector<std::vector<double>> ratios_;
   std::vector<double> first_us_;
+  std::map<std::size_t, double> shares_;  // of those that left: of the best's speed at that time
 };
 
 class Hunt {
@@ -124,6 +135,7 @@ class Hunt {
 
   // Names that a program of another version had are passed over.
   void take_up() {
+    state_.trace = options_.earlier_trace;
     for (const Trial& trial : options_.earlier) {
       const std::optional<std::size_t> point = space_.find(trial.variant);
       if (!point) continue;

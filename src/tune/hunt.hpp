@@ -48,7 +48,7 @@ struct Trial {
   double speedup = 0;  // over the engine's choice; 0: it does not run
 };
 
-// The best found so far, over time.
+// The best found so far, over time; later races may take back what an earlier one showed.
 struct TracePoint {
   double seconds = 0;
   std::size_t tried_count = 0;
@@ -72,8 +72,10 @@ struct HuntOptions {
   std::uint64_t seed = 1;
   std::size_t racer_count = 6;  // in a race, beside the engine's choice and the leader
   bool at_random = false;       // nothing but luck proposes what to try, for a comparison
-  // What an earlier stretch of this hunt has tried, and how long it took.
+  // What an earlier stretch of this hunt has tried, what it thought over time, and how long it
+  // took.
   std::vector<Trial> earlier;
+  std::vector<TracePoint> earlier_trace;
   double earlier_seconds = 0;
   // After each race, and before the match.
   std::function<void(const HuntState&)> watch = [](const HuntState&) {};

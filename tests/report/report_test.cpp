@@ -328,6 +328,19 @@ TEST_F(ReportPage, PutsMachinesSideBySide) {
   EXPECT_EQ(count_of(part, "class=\"line random\" d=\"M0.0"), 1U) << "one at random over time";
 }
 
+// Of a search whose first leader was a mistake.
+TEST_F(ReportPage, DrawsASearchAsItWent) {
+  std::vector<MachinePlan> plans = testing::sample_plans();
+  plans.resize(1);
+  plans[0].entries.resize(1);
+  plans[0].entries[0].story->trace = {{.seconds = 1, .tried = 6, .speedup = 2.761},
+                                      {.seconds = 4, .tried = 60, .speedup = 1.13}};
+  const std::string page =
+      main_of(report_page({.ledgers = {&ledger_}, .season = {}, .plans = plans, .searches = {}}));
+  EXPECT_TRUE(has(page, "the search: 1.130 at the end"));
+  EXPECT_TRUE(has(page, ">2.761<")) << "what it believed for a time is drawn";
+}
+
 // Two ledgers of two classes of machines: sharks' records of both.
 TEST_F(ReportPage, PutsLedgersSideBySide) {
   Ledger other(folder_ / "other.db");

@@ -142,11 +142,15 @@ TEST(Hunt, GoesOnFromWhatWasTried) {
   const Catch half = hunt_in(first, options);
   options.earlier = half.state.trials;
   options.earlier.push_back({"of another version", 2});
+  options.earlier_trace = half.state.trace;
   options.earlier_seconds = 0.08;
   World second(referee::kWorlds.front().world, all_equal, 2);
   const Catch whole = hunt_in(second, options);
   EXPECT_GT(whole.state.tried_count, half.state.tried_count);
-  EXPECT_GT(whole.state.trace.front().seconds, 0.08) << "time that was spent is spent";
+  const std::size_t told_before = half.state.trace.size();
+  ASSERT_GT(whole.state.trace.size(), told_before);
+  EXPECT_EQ(whole.state.trace[0].seconds, half.state.trace[0].seconds) << "the story is whole";
+  EXPECT_GT(whole.state.trace[told_before].seconds, 0.08) << "time that was spent is spent";
   std::set<std::string> tried;
   for (const Trial& trial : whole.state.trials) {
     EXPECT_TRUE(tried.insert(trial.variant).second) << trial.variant << " was tried twice";
@@ -176,6 +180,48 @@ TEST(Hunt, BelievesOfALeaderWhatItShowsOnceItLeads) {
   World world(referee::kWorlds.front().world, lucky, 1);
   const Catch caught = hunt_in(world, {.seconds = 0.2, .earlier = {{"v7", 3}}});
   EXPECT_NEAR(caught.state.raced_speedup, 1.5, 0.1) << "1.2 over 0.8, and not its luck";
+}
+
+// Entrants are as fast as `truth` says; the engine's choice takes five times as long in the first
+// round of each race that counts.
+class GlitchedTrack final : public Track {
+ public:
+  explicit GlitchedTrack(World::Truth truth) : truth_(std::move(truth)) {}
+
+  bool enter(const std::string& variant) override {
+    us_.push_back(100 / truth_(variant));
+    return true;
+  }
+  std::vector<double> play_round(std::span<const std::size_t> order) override {
+    const bool is_glitched = round_++ == 1;
+    std::vector<double> us;
+    for (const std::size_t i : order) us.push_back(us_[i] * (is_glitched && i == 0 ? 5 : 1));
+    return us;
+  }
+
+ private:
+  const World::Truth truth_;
+  std::vector<double> us_;
+  int round_ = 0;
+};
+
+// Whoever leaves after two rounds has raced too little to lead, and to be learnt from as it stands.
+TEST(Hunt, AGlitchOfTheChoiceMakesNobodyALeader) {
+  const auto truth = [](const std::string& variant) {
+    return variant == "v0" ? 1 : variant.back() == '3' ? 1.05 : 0.7;
+  };
+  double seconds = 0;
+  const Racecourse course{
+      .open_track = [&] { return std::make_unique<GlitchedTrack>(truth); },
+      .judge = [](const std::string&, double) { return Ruling{.accepted = true}; },
+      .seconds = [&] { return seconds += 0.01; }};
+  const Catch caught = hunt(space_of_256(), "v0", course, {.seconds = 10});
+  EXPECT_GT(caught.state.tried_count, 50U);
+  EXPECT_EQ(truth(caught.state.variant), 1.05);
+  for (const TracePoint& point : caught.state.trace) EXPECT_LT(point.speedup, 1.06);
+  for (const Trial& trial : caught.state.trials) {
+    EXPECT_NEAR(trial.speedup, truth(trial.variant), 1e-9) << trial.variant;
+  }
 }
 
 TEST(Hunt, EndsWhenEverythingWasTriedAndTellsWhatDoesNotRun) {
