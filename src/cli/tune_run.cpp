@@ -16,6 +16,7 @@
 #include "cli/progress.hpp"
 #include "control.hpp"
 #include "tank/pitch/constraint.hpp"
+#include "tune/overtime.hpp"
 #include "tune/recorded_space.hpp"
 
 namespace thresher::cli {
@@ -124,14 +125,46 @@ class TuneRun {
       if (const PlanEntry* before = plan_.entry(machine_, problem); before != nullptr) {
         tuned.push_back({problem, machine_, *before, /*is_new=*/false});
       } else {
-        tuned.push_back(tune_one(problem));
+        found_.push_back({tuned.size(), tune_one(problem)});
+        tuned.push_back({problem, machine_, keep(problem, found_.back().found)});
       }
     }
+    play_unclear_on(tuned);
     progress_.clear();
     return tuned;
   }
 
  private:
+  struct Found {
+    std::size_t index = 0;  // of the problem
+    tune::Catch found;
+  };
+
+  PlanEntry keep(const Problem& problem, const tune::Catch& found) {
+    PlanEntry entry = plan_entry(problem, found, rules_.at_random);
+    plan_.keep(machine_, entry);
+    return entry;
+  }
+
+  // What the problems have left of the budget is for matches that it was too short for.
+  void play_unclear_on(std::vector<TunedProblem>& tuned) {
+    std::vector<tune::Ruling> rulings;
+    for (const Found& one : found_) rulings.push_back(one.found.ruling);
+    tune::play_overtime(
+        rulings, [this] { return seconds_left_; },
+        [&](std::size_t i, double seconds) {
+          TunedProblem& one = tuned[found_[i].index];
+          progress_.update(fmt::format("{}: its match was unclear and goes on, {:.0f} s left",
+                                       one.problem.name, seconds_left_));
+          const HostTime::time_point begin = HostTime::now();
+          found_[i].found.ruling =
+              tune::play_on(one.problem, found_[i].found, seconds, tune_options());
+          seconds_left_ -= seconds_between(begin, HostTime::now());
+          one.entry = keep(one.problem, found_[i].found);
+          return found_[i].found.ruling;
+        });
+  }
+
   // Each problem has the same share of the budget. What the file has is done; what an earlier run
   // spent on a search that it could not finish is spent.
   void share_out() {
@@ -147,18 +180,22 @@ class TuneRun {
     seconds_left_ -= seconds_between(begin, HostTime::now());
   }
 
+  tune::TuneOptions tune_options() const {
+    return {.hunt = {.seed = rules_.seed, .at_random = rules_.at_random},
+            .rates = rates_,
+            .terms = rules_.terms,
+            .match = match_of_tuning(engine_),
+            .allows = allowed_by(rules_, engine_.state().row()),
+            .sham = rules_.sham};
+  }
+
   tune::TuneOptions options_of_one() {
-    tune::TuneOptions options{.hunt = {.seed = rules_.seed, .at_random = rules_.at_random},
-                              .rates = rates_,
-                              .terms = rules_.terms,
-                              .match = match_of_tuning(engine_),
-                              .allows = allowed_by(rules_, engine_.state().row()),
-                              .sham = rules_.sham};
+    tune::TuneOptions options = tune_options();
     options.hunt.seconds = std::max(1.0, seconds_left_ / static_cast<double>(left_--));
     return options;
   }
 
-  TunedProblem tune_one(const Problem& problem) {
+  tune::Catch tune_one(const Problem& problem) {
     tune::TuneOptions options = options_of_one();
     if (const PlanSearch* before = plan_.search(machine_, problem); before != nullptr) {
       options.hunt.earlier_seconds = before->seconds;
@@ -183,11 +220,9 @@ class TuneRun {
       saved = now;
       plan_.keep(machine_, search_from(problem, state, passed));
     };
-    const tune::Catch found = tune::tune(engine_, problem, options);
+    tune::Catch found = tune::tune(engine_, problem, options);
     seconds_left_ -= options.hunt.earlier_seconds + seconds_between(begin, HostTime::now());
-    const PlanEntry entry = plan_entry(problem, found, rules_.at_random);
-    plan_.keep(machine_, entry);
-    return {problem, machine_, entry};
+    return found;
   }
 
   // What there is to search, and how.
@@ -211,7 +246,8 @@ class TuneRun {
   Progress progress_;
   MachineRates rates_;
   std::size_t left_ = 0;     // problems still to tune
-  double seconds_left_ = 0;  // for them
+  double seconds_left_ = 0;  // for them, and then for matches that are open
+  std::vector<Found> found_;
 };
 
 }  // namespace

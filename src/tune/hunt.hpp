@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,10 +27,17 @@ class Track {
   virtual std::vector<double> play_round(std::span<const std::size_t> order) = 0;
 };
 
+// A match that ended unclear and that more heats may decide.
+struct OpenMatch {
+  MatchSamples samples;       // what was played
+  int more_heats_needed = 0;  // 0: nobody knows
+};
+
 struct Ruling {
   bool accepted = false;
   std::string reason;
   Estimate speedup;
+  std::optional<OpenMatch> open = {};
 };
 
 // Where candidates race, and who judges the winner.

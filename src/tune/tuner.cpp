@@ -76,28 +76,44 @@ class DeviceTrack final : public Track {
   std::vector<measure::Entrant> entrants_;
 };
 
+// Whether more heats may decide what these did not.
+bool is_open(const Verdict& verdict, const DealTerms& terms) {
+  if (verdict.kind != VerdictKind::kUnclear) return false;
+  if (verdict.check == referee::check::kControls) return false;
+  return !verdict.estimate || verdict.estimate->speedup.high > terms.speedup_min;
+}
+
 // A match that cannot be played, for want of time or because the choice itself fails in it, decides
 // nothing: the choice stays, and other problems are still to be tuned.
 Ruling ruling_of(const Match& match) {
   try {
-    const Verdict verdict = judge(match).verdict;
+    MatchRecord record = judge(match);
+    const Verdict& verdict = record.verdict;
     Ruling ruling{.accepted = verdict.kind == VerdictKind::kAccepted,
                   .reason = fmt::format("{}: {}", to_string(verdict.kind), verdict.reason)};
     if (verdict.estimate) ruling.speedup = verdict.estimate->speedup;
+    if (is_open(verdict, match.terms)) {
+      ruling.open = {
+          .samples = std::move(record.samples),
+          .more_heats_needed = verdict.estimate ? verdict.estimate->more_heats_needed : 0};
+    }
     return ruling;
   } catch (const Error& error) {
     return {.reason = fmt::format("{}: {}", to_string(VerdictKind::kUnclear), error.what())};
   }
 }
 
+// `earlier`: the heats of a match that goes on.
 Ruling judged(const Problem& problem, const std::string& choice, const std::string& challenger,
-              double seconds, const TuneOptions& options) {
+              double seconds, const TuneOptions& options, const MatchSamples& earlier = {}) {
   Match match{.champion = {.name = "choice", .variant = choice},
               .challenger = {.name = "tuned", .variant = options.sham ? choice : challenger},
               .suite = {.name = problem.name, .problems = {problem}},
               .terms = options.terms,
               .options = options.match};
   match.options.seconds_max = seconds;
+  match.options.earlier = earlier;
+  match.options.analysis.heats_more = static_cast<int>(earlier.heats.size());
   return ruling_of(match);
 }
 
@@ -223,6 +239,12 @@ Catch tune(const Engine& engine, const Problem& problem, const TuneOptions& opti
     return judged(problem, course.choice(), challenger, seconds, options);
   });
   return hunt(course.space(), course.choice(), judged_course, hunt_on(engine, options.hunt));
+}
+
+Ruling play_on(const Problem& problem, const Catch& found, double seconds,
+               const TuneOptions& options) {
+  return judged(problem, found.state.choice, found.state.variant, seconds, options,
+                found.ruling.open->samples);
 }
 
 Sweep sweep(const Engine& engine, const Problem& problem, const TuneOptions& options) {

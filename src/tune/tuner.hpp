@@ -25,6 +25,10 @@ struct TuneOptions {
 // Throws Error where the engine cannot run the problem at all.
 Catch tune(const Engine& engine, const Problem& problem, const TuneOptions& options);
 
+// More heats for a match that is open, with the options that it was found with.
+Ruling play_on(const Problem& problem, const Catch& found, double seconds,
+               const TuneOptions& options);
+
 // Every variant of the problem's space, raced once; the fastest tenth, eight at least, three times
 // more, and the fastest hundredth, three at least, nine times.
 struct Sweep {

@@ -145,5 +145,29 @@ TEST(Tuner, AShamCompilesTheChoiceAlone) {
   EXPECT_EQ(log.planned.count(choice), log.planned.size());
 }
 
+// Two heats of the choice against itself say nothing; more of them are played after these.
+TEST(Tuner, PlaysAnOpenMatchOn) {
+  const Engine engine({.thread_count = 1});
+  TuneOptions options{.sham = true};
+  options.match = {.thread_count = 1,
+                   .blocks_per_problem = 1,
+                   .analysis = {.heats_min = 2, .heats_max = 2},
+                   .program = THRESHER_BINARY_DIR "/thresher"};
+  Catch found{.state = {.choice = engine.choose(kSmall), .variant = "cpu_portable"},
+              .ruling = {.open = OpenMatch{}}};
+  found.ruling = play_on(kSmall, found, 100, options);
+  ASSERT_TRUE(found.ruling.open) << found.ruling.reason;
+  const std::vector<HeatSamples> before = found.ruling.open->samples.heats;
+  ASSERT_EQ(before.size(), 2U) << found.ruling.reason;
+  found.ruling = play_on(kSmall, found, 100, options);
+  EXPECT_FALSE(found.ruling.accepted) << "equal is not better";
+  ASSERT_TRUE(found.ruling.open) << found.ruling.reason;
+  const std::vector<HeatSamples>& after = found.ruling.open->samples.heats;
+  ASSERT_EQ(after.size(), 4U);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    EXPECT_EQ(after[i].match[0].a_ns[0], before[i].match[0].a_ns[0]);
+  }
+}
+
 }  // namespace
 }  // namespace thresher::tune
