@@ -28,10 +28,11 @@ constexpr std::size_t kFailuresShownMax = 10;
 }  // namespace
 
 std::string repeat_command(const Failure& failure) {
-  std::string command = fmt::format(
-      "{} verify --backend {}{} --suite {} --problem {} --family {} --seed {}", called_as(),
-      failure.backend, failure.device.empty() ? "" : " --device " + failure.device,
-      shell_quoted(failure.suite_argument), failure.problem, failure.family, failure.seed);
+  std::string command =
+      fmt::format("{} verify --backend {}{} {} {} --problem {} --family {} --seed {}", called_as(),
+                  failure.backend, failure.device.empty() ? "" : " --device " + failure.device,
+                  failure.suite_option, shell_quoted(failure.suite_argument), failure.problem,
+                  failure.family, failure.seed);
   std::vector<std::string> variants{failure.runner.variant};
   std::vector<std::string> ways{failure.runner.way};
   if (failure.finding.twin) {

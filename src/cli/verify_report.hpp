@@ -16,6 +16,7 @@ struct Failure {
   std::string backend = "cpu";
   std::string device = {};
   std::string suite;
+  std::string suite_option = "--suite";
   std::string suite_argument;  // a name or a path
   std::string problem;
   std::string family;
