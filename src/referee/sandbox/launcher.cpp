@@ -11,6 +11,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "referee/contestant/cuda_compile.hpp"
 #include "referee/protocol.hpp"
@@ -96,9 +99,18 @@ int wait_for(pid_t pid) {
   _exit(0);
 }
 
-// Nothing of the operator's environment; what programs expect to find, in the scratch folder.
+// What numbers the GPUs that a process sees: without these another one answers to the number that
+// the referee names.
+constexpr const char* kGpuNumbering[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"};
+
+// Nothing else of the operator's environment; what programs expect to find, in the scratch folder.
 void clean_environment(const std::filesystem::path& scratch) {
+  std::vector<std::pair<const char*, std::string>> kept;
+  for (const char* name : kGpuNumbering) {
+    if (const char* value = std::getenv(name)) kept.emplace_back(name, value);
+  }
   clearenv();
+  for (const auto& [name, value] : kept) setenv(name, value.c_str(), 1);
   setenv("PATH", kSandboxPath, 1);
   setenv("LANG", "C.UTF-8", 1);
   for (const char* name : {"HOME", "TMPDIR"}) setenv(name, scratch.c_str(), 1);

@@ -71,6 +71,21 @@ TEST_F(Sandbox, EnvironmentIsClean) {
   EXPECT_EQ(said("echo ${THRESHER_SECRET-clean} $HOME"), "clean " + scratch_.path().string());
 }
 
+// "gpu:1" is the same GPU to the referee and to the contestant, whatever a scheduler has hidden.
+TEST_F(Sandbox, SeesTheGpusThatTheRefereeSees) {
+  const std::string numbers = "echo \"${CUDA_VISIBLE_DEVICES-all}\" ${CUDA_DEVICE_ORDER-any}";
+  unsetenv("CUDA_VISIBLE_DEVICES");
+  unsetenv("CUDA_DEVICE_ORDER");
+  EXPECT_EQ(said(numbers), "all any");
+  setenv("CUDA_VISIBLE_DEVICES", "3,5", 1);
+  setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
+  EXPECT_EQ(said(numbers), "3,5 PCI_BUS_ID");
+  setenv("CUDA_VISIBLE_DEVICES", "", 1);
+  EXPECT_EQ(said(numbers), " PCI_BUS_ID") << "none is not all";
+  unsetenv("CUDA_VISIBLE_DEVICES");
+  unsetenv("CUDA_DEVICE_ORDER");
+}
+
 TEST_F(Sandbox, IsNeverRoot) {
   EXPECT_EQ(said("id -u"), std::to_string(geteuid() == 0 ? kUnprivilegedId : geteuid()));
 }
