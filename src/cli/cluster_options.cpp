@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "cli/backend_option.hpp"
 #include "cli/selection.hpp"
@@ -61,12 +62,28 @@ cluster::SlurmOptions slurm_options(const ClusterOptions& options) {
   return {.partition = options.partition, .gres = options.gres, .jobs = job_count(options)};
 }
 
+const Backend* backend_given(const ClusterOptions& options) {
+  return find_backend(options.gres.substr(0, options.gres.find(':')));
+}
+
 const Backend& backend_there(const ClusterOptions& options, const std::string& word,
                              const std::vector<std::string>& variants) {
   if (const Backend* asked = backend_asked_for(word, variants)) return *asked;
-  // Slurm's word for a device is that of the backend: gpu, or gpu:h200:1.
-  const Backend* given = find_backend(options.gres.substr(0, options.gres.find(':')));
+  const Backend* given = backend_given(options);
   return given == nullptr ? host_backend() : *given;
+}
+
+bool is_of_class(const std::vector<std::string>& classes, const std::string& machine_class) {
+  const auto small = [](std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return text;
+  };
+  const std::string here = small(machine_class);
+  return classes.empty() ||
+         std::any_of(classes.begin(), classes.end(), [&](const std::string& one) {
+           return here.find(small(one)) != std::string::npos;
+         });
 }
 
 cluster::CoordinatorOptions coordinator_options(const std::filesystem::path& folder,

@@ -37,9 +37,17 @@ void check_cluster(const ClusterOptions& options);
 int job_count(const ClusterOptions& options);
 cluster::SlurmOptions slurm_options(const ClusterOptions& options);
 
+// What --gres gives its nodes: Slurm's word for a device is that of the backend, gpu or gpu:h200:1.
+// Null: nothing that is one.
+const Backend* backend_given(const ClusterOptions& options);
+
 // The backend of its nodes: of those this machine knows nothing but what was asked for.
 const Backend& backend_there(const ClusterOptions& options, const std::string& word,
                              const std::vector<std::string>& variants = {});
+
+// A class is called by any part of its name, in large letters or small; any is, where none is
+// named.
+bool is_of_class(const std::vector<std::string>& classes, const std::string& machine_class);
 
 // Tasks run this program here, with orders and records in `folder`, as jobs of this name.
 cluster::CoordinatorOptions coordinator_options(const std::filesystem::path& folder,

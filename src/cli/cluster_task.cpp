@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 #include <memory>
 
@@ -120,9 +119,24 @@ nlohmann::json carry_out_findings(const nlohmann::json& json) {
                                    rates_from_json(json.at("rates")))}};
 }
 
-nlohmann::json carry_out_tuning(const nlohmann::json& json) {
-  const std::string backend(resolve_backend(json.at("backend").get<std::string>()).name);
+// Those of this machine's backends that open; the default one first.
+std::vector<const Backend*> usable_backends() {
+  std::vector<const Backend*> usable{&resolve_backend("")};
+  for (const Backend* backend : backends()) {
+    const bool is_emulated = backend->in_host_memory && !backend->has_threads;
+    if (is_emulated || backend == usable.front()) continue;
+    if (backend->why_not(engine_options(*backend)).empty()) usable.push_back(backend);
+  }
+  return usable;
+}
+
+nlohmann::json carry_out_tuning(nlohmann::json json) {
+  const std::string word = json.at("backend");
+  const std::vector<std::string> classes = json.value("classes", std::vector<std::string>());
+  const std::string backend(word.empty() ? backend_of_class(classes, usable_backends()).name
+                                         : resolve_backend(word).name);
   check_class_of(json, backend);
+  json["backend"] = backend;
   const Presence presence("tune");
   nlohmann::json record = tuning_carried_out(json);
   record["machine"] = machine_here(backend);
@@ -173,17 +187,19 @@ std::string machine_class(const std::string& backend) {
 }
 
 void check_class(const std::vector<std::string>& classes, const std::string& machine_class) {
-  const auto small = [](std::string text) {
-    std::transform(text.begin(), text.end(), text.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return text;
-  };
-  const std::string here = small(machine_class);
-  const bool is_one = std::any_of(classes.begin(), classes.end(), [&](const std::string& one) {
-    return here.find(small(one)) != std::string::npos;
-  });
-  if (classes.empty() || is_one) return;
+  if (is_of_class(classes, machine_class)) return;
   throw OtherClass(fmt::format("it is of another class ({}) than {}", machine_class,
+                               fmt::join(classes, " or ")));
+}
+
+const Backend& backend_of_class(const std::vector<std::string>& classes,
+                                const std::vector<const Backend*>& usable) {
+  std::vector<std::string> others;
+  for (const Backend* backend : usable) {
+    others.push_back(backend->machine_class());
+    if (is_of_class(classes, others.back())) return *backend;
+  }
+  throw OtherClass(fmt::format("it is of other classes ({}) than {}", fmt::join(others, "; "),
                                fmt::join(classes, " or ")));
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/backend.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::cli {
@@ -25,8 +26,12 @@ struct OtherClass : Error {
   using Error::Error;
 };
 
-// Throws OtherClass. A class is called by any part of its name, in large letters or small.
+// Throws OtherClass.
 void check_class(const std::vector<std::string>& classes, const std::string& machine_class);
+// The first of a machine's usable backends that is of one of the classes: a node with GPUs has the
+// class of its processor as well. Throws OtherClass.
+const Backend& backend_of_class(const std::vector<std::string>& classes,
+                                const std::vector<const Backend*>& usable);
 
 // Carries an order out, here. Throws Error when it cannot be.
 nlohmann::json carried_out(const nlohmann::json& order);

@@ -184,7 +184,7 @@ class TuneRun {
     return {.hunt = {.seed = rules_.seed, .at_random = rules_.at_random},
             .rates = rates_,
             .terms = rules_.terms,
-            .match = match_of_tuning(engine_),
+            .match = match_of_tuning(engine_, rules_),
             .allows = allowed_by(rules_, engine_.state().row()),
             .sham = rules_.sham};
   }
@@ -252,11 +252,14 @@ class TuneRun {
 
 }  // namespace
 
-MatchOptions match_of_tuning(const Engine& engine) {
+MatchOptions match_of_tuning(const Engine& engine, const TuneRules& rules) {
   MatchOptions options;
   options.thread_count = engine.thread_count();
   options.gpu = engine_options(engine.state().row());
   options.confinement.hidden = hidden_from_contestants();
+  for (const std::filesystem::path& path : rules.hidden) {
+    options.confinement.hidden.push_back(path);
+  }
   return options;
 }
 
@@ -299,7 +302,7 @@ SweptProblem sweep_here(const Problem& problem, const TuneRules& rules) {
   tune::TuneOptions options{.hunt = {.seed = rules.seed},
                             .rates = engine.state().measure_ceilings(kCeilingSeconds).rates,
                             .terms = rules.terms,
-                            .match = match_of_tuning(engine),
+                            .match = match_of_tuning(engine, rules),
                             .allows = allowed_by(rules, engine.state().row())};
   options.hunt.watch = [&](const tune::HuntState& state) {
     progress.update(fmt::format("{} of {} variants", state.tried_count, state.space_size));

@@ -20,8 +20,9 @@ struct TuneRules {
   double seconds = 300;  // for all problems together
   std::uint64_t seed = 1;
   DealTerms terms;
-  std::vector<std::string> constraints = {};  // texts of files, beside those that ship
-  bool again = false;                         // also what the plan has already
+  std::vector<std::string> constraints = {};       // texts of files, beside those that ship
+  std::vector<std::filesystem::path> hidden = {};  // from contestants, beside what always is
+  bool again = false;                              // also what the plan has already
   bool sham = false;
   bool at_random = false;  // for a comparison
 };
@@ -48,7 +49,7 @@ struct SweptProblem {
 SweptProblem sweep_here(const Problem& problem, const TuneRules& rules);
 
 // The sandbox, the threads and the GPU that a referee's match at the end of a search has here.
-MatchOptions match_of_tuning(const Engine& engine);
+MatchOptions match_of_tuning(const Engine& engine, const TuneRules& rules);
 
 // Of a problem and what was found for it.
 PlanEntry plan_entry(const Problem& problem, const tune::Catch& found, bool at_random);

@@ -11,6 +11,7 @@
 #include "cli/progress.hpp"
 #include "cluster/order.hpp"
 #include "referee/statistics/json.hpp"
+#include "thresher/thresher.h"
 
 namespace thresher::cli {
 namespace {
@@ -35,6 +36,15 @@ std::vector<TuneTask> tasks_for(const std::vector<Problem>& problems,
   return tasks;
 }
 
+// Where the task asks for any machine nobody knows beforehand which one will take it.
+bool may_be_of(const PlanFingerprint& machine, const TuneTask& task, const TuneRules& rules) {
+  if (task.classes.empty() || !is_of_class(task.classes, machine.machine_class)) return false;
+  if (!rules.backend.empty() && machine.backend != rules.backend) return false;
+  const bool same_threads = rules.thread_count == 0 || machine.thread_count == 0 ||
+                            machine.thread_count == rules.thread_count;
+  return same_threads && machine.version == thresher_version();
+}
+
 // The budget is for all of it, and so many are tuned at the same time.
 double seconds_of_each(const TuneRules& rules, std::size_t task_count, int jobs) {
   const double waves = std::ceil(static_cast<double>(task_count) / std::max(1, jobs));
@@ -46,8 +56,13 @@ double seconds_of_each(const TuneRules& rules, std::size_t task_count, int jobs)
 std::string id_of(const nlohmann::json& order, const TuneTask& task) {
   nlohmann::json question = order;
   question.erase("seconds");
+  question.erase("hidden");
   question["classes"] = task.classes;
   return fmt::format("tune-{}", digits_of(question.dump()));
+}
+
+std::vector<std::string> words_of(const std::vector<fs::path>& paths) {
+  return {paths.begin(), paths.end()};
 }
 
 class TuneThere {
@@ -56,7 +71,12 @@ class TuneThere {
       : rules_(rules), cluster_(cluster), plan_(plan) {}
 
   TunedThere run(const std::vector<Problem>& problems) {
-    const std::vector<TuneTask> tasks = tasks_for(problems, cluster_.classes);
+    TunedThere result;
+    std::vector<TuneTask> tasks = tasks_for(problems, cluster_.classes);
+    if (!rules_.again) {
+      std::erase_if(tasks, [&](const TuneTask& task) { return is_done(task, result); });
+    }
+    if (tasks.empty()) return result;
     const std::vector<cluster::TaskOrder> orders = orders_for(tasks);
     fmt::print(stderr, "{} problems to tune on Slurm's nodes, {:.0f} s each, {} at a time\n",
                orders.size(), orders.front().seconds_max, job_count(cluster_));
@@ -72,7 +92,6 @@ class TuneThere {
     };
     cluster::Coordinator coordinator(cluster::Spool(folder),
                                      cluster::slurm_queue(slurm_options(cluster_)), options);
-    TunedThere result;
     coordinator.play(orders, [&](std::size_t index, const cluster::TaskResult& found) {
       progress.begin_step(tasks[index].problem->name);
       take(*tasks[index].problem, found, result);
@@ -84,9 +103,24 @@ class TuneThere {
   }
 
  private:
+  // What the plan has of such a machine stays.
+  bool is_done(const TuneTask& task, TunedThere& result) const {
+    for (const MachinePlan& plan : plan_.machines()) {
+      if (!may_be_of(plan.fingerprint, task, rules_)) continue;
+      const PlanEntry* before = plan_.entry(plan.fingerprint, *task.problem);
+      if (before == nullptr) continue;
+      result.tuned.push_back({*task.problem, plan.fingerprint, *before, /*is_new=*/false});
+      return true;
+    }
+    return false;
+  }
+
+  // Where nobody says what computes, a node takes what it has of the class that was asked for.
   std::vector<cluster::TaskOrder> orders_for(const std::vector<TuneTask>& tasks) const {
     TuneRules rules = rules_;
-    rules.backend = backend_there(cluster_, rules_.backend).name;
+    const Backend* given = backend_given(cluster_);
+    if (rules.backend.empty() && given != nullptr) rules.backend = given->name;
+    rules.hidden = {spool_folder(cluster_, plan_.path())};
     rules.seconds = seconds_of_each(rules_, tasks.size(), job_count(cluster_));
     std::vector<cluster::TaskOrder> orders;
     for (const TuneTask& task : tasks) {
@@ -115,10 +149,9 @@ class TuneThere {
     for (const MachinePlan& machine : part.machines) {
       for (const PlanEntry& entry : machine.entries) {
         const PlanEntry* before = plan_.entry(machine.fingerprint, problem);
-        const bool is_new = before == nullptr || before->variant != entry.variant ||
-                            before->speedup != entry.speedup;
+        const bool is_new = rules_.again || before == nullptr;
         if (is_new) plan_.keep(machine.fingerprint, entry);
-        result.tuned.push_back({problem, machine.fingerprint, entry, is_new});
+        result.tuned.push_back({problem, machine.fingerprint, is_new ? entry : *before, is_new});
       }
     }
   }
@@ -148,11 +181,13 @@ nlohmann::json tuning_order(const Problem& problem, const TuneRules& rules) {
           {"seed", rules.seed},
           {"at_random", rules.at_random},
           {"constraints", rules.constraints},
+          {"hidden", words_of(rules.hidden)},
           {"terms", rules.terms}};
 }
 
 nlohmann::json tuning_carried_out(const nlohmann::json& order) {
   const Suite suite = cluster::suite_from_json(order.at("suite"));
+  const auto hidden = order.at("hidden").get<std::vector<std::string>>();
   TunedPlan nowhere({});
   const std::vector<TunedProblem> tuned =
       tune_here(suite.problems,
@@ -162,6 +197,7 @@ nlohmann::json tuning_carried_out(const nlohmann::json& order) {
                  .seed = order.at("seed"),
                  .terms = order.at("terms").get<DealTerms>(),
                  .constraints = order.at("constraints").get<std::vector<std::string>>(),
+                 .hidden = {hidden.begin(), hidden.end()},
                  .at_random = order.at("at_random")},
                 nowhere);
   PlanFile part;

@@ -15,6 +15,7 @@ class TunedPlan {
   explicit TunedPlan(std::filesystem::path path);
 
   const std::filesystem::path& path() const { return path_; }
+  const std::vector<MachinePlan>& machines() const { return file_.machines; }
 
   // Null: none.
   const PlanEntry* entry(const PlanFingerprint& machine, const Problem& problem) const;
