@@ -4,8 +4,9 @@
 
     slurm_season.py THRESHER
 
-One controller and four nodes on the loopback: n3 has one core, n4 a full disk. Contestants fail at
-the gates, so that their verdicts are certain. THRESHER_CLUSTER_KILLS says how often coordinators of
+One controller and six nodes on the loopback: n3 has one core; n4 has a full disk and is given a task before all others;
+n5 and n6 are a partition with a GPU each, in name. Most contestants fail at the gates, so that their verdicts are
+certain; two are timed. THRESHER_CLUSTER_KILLS says how often coordinators of
 a season are killed (20). Exit code 77: no Slurm can be started here.
 """
 import json
@@ -49,6 +50,19 @@ int thresher_contestant_run(void* state, const thresher_contestant_call* calls) 
   return THRESHER_CONTESTANT_OK;
 }}
 """
+# A variant against another that is many times as slow, or as fast.
+TIMED_SUITE = 'name = "timed"\n[[problem]]\nname = "even"\nm = [8, 8]\nn = 512\nk = 2048\n'
+VARIANT_PITCH = """\
+name = "{name}"
+suite = "timed.toml"
+claim = 1.5
+mechanism = "certain to be timed"
+[contestant]
+variant = "{variant}"
+"""
+TIMED = {"wins": ("cpu_avx2", "cpu_portable", "accepted"), "loses": ("cpu_portable", "cpu_avx2", "rejected")}
+ON_GPU_NODES = ["--on", "slurm", "--partition", "gpu", "--gres", "gpu:h200:1"]
+GPU_NODES = {"n5", "n6"}
 SLEEP = "struct timespec pause = {2, 0}; nanosleep(&pause, 0);"
 # Name: what prepare() does, what run() does, and the check that it loses by.
 QUICK = {"declines": ("return THRESHER_CONTESTANT_UNSUPPORTED;", "", "declined"),
@@ -69,6 +83,9 @@ class Test:
         self.thresher, self.folder = thresher, folder
         self.faults = []
         (folder / "tiny.toml").write_text(SUITE)
+        (folder / "timed.toml").write_text(TIMED_SUITE)
+        for name, (variant, _, _) in TIMED.items():
+            (folder / f"{name}.toml").write_text(VARIANT_PITCH.format(name=name, variant=variant))
         for rank, (name, (prepare, run, _)) in enumerate({**QUICK, **SLOW}.items()):
             (folder / f"{name}.c").write_text(SOURCE.format(prepare=prepare, run=run))
             (folder / f"{name}.toml").write_text(PITCH.format(name=name, claim=1.1 + 0.2 * rank))
@@ -100,6 +117,22 @@ class Test:
     def order(self, ledger, season):
         """Of all there is: which kind of entry follows which, in which round."""
         return [(entry["kind"], entry["data"].get("round")) for entry in self.entries(ledger, season)]
+
+    def spool(self, ledger, season):
+        """Of a season, all that there is under its name: (lists, texts of logs)"""
+        folders = list(self.folder.glob(f"{ledger}.cluster/{season}-*"))
+        lists = [json.loads(path.read_text()) for folder in folders for path in folder.glob("lists/*.json")]
+        return lists, [path.read_text(errors="replace") for folder in folders for path in folder.glob("logs/*")]
+
+    def id_of(self, lists, job):
+        """The match that is played by a task such as 12_3."""
+        number, index = job.split("_")
+        return next(one["ids"][int(index)] for one in lists if one.get("job") == number)
+
+    def check_played_again(self, ledger, season, match_id, why):
+        lists, _ = self.spool(ledger, season)
+        times = sum(match_id in one["ids"] for one in lists)
+        self.expect(times >= 2, f"{match_id} was given to {times} tasks, and {why}")
 
     def check_vote_order(self, ledger, season):
         """Verdicts are drawn in the order of the vote, whoever was ready first."""
@@ -159,10 +192,12 @@ def one_season_equals_the_local_one(test, slurm):
         test.check_vote_order(ledger, "s")
     nodes = {match["machine"]["node"] for match in matches}
     test.expect("n4" not in nodes, "a match was played on a full disk")
-    failures = [path.read_text() for path in test.folder.glob("there.db.cluster/s-*/failures/*")]
-    # Which node gets a task is Slurm's to say: quick ones may all fit on the others.
-    if not any("n4" in text for text in failures):
-        print("no task came to the node with a full disk", flush=True)
+    failures = [(path.name.partition(".")[0], json.loads(path.read_text()))
+                for path in test.folder.glob("there.db.cluster/s-*/failures/*")]
+    on_full_disk = {match_id for match_id, failure in failures if failure["node"] == "n4"}
+    test.expect(on_full_disk, "no task came to the node with a full disk")
+    for match_id in on_full_disk:
+        test.check_played_again("there.db", "s", match_id, "its disk was full")
     classes = {match["machine"]["class"] for match in matches}
     test.expect(len(classes) == 2, f"classes of machines: {classes}")
     test.expect("is of another class of machines" in test.log("there"), "mixed nodes go unsaid")
@@ -209,13 +244,16 @@ def everything_goes_wrong(test, slurm):
     print(f"kills: {KILLS}, seed {seed}", flush=True)
     slow = test.command("slow", "both.db", SLOW, "--on", "slurm")
     other = test.start(slow, slurm.env, "slow")
-    small_slurm.wait_until(lambda: running(slurm, "slow"), 150, "no match of 'slow' runs")
-    node, job = running(slurm, "slow")[0]
-    rest = [one for one in running(slurm, "slow") if one[0] != node]
+    # Whoever comes to the full disk is gone at once.
+    on_disks = lambda: [one for one in running(slurm, "slow") if one[0] != "n4"]
+    small_slurm.wait_until(lambda: len(on_disks()) >= 2, 150, "no two matches of 'slow' run at once")
+    (node, job), (_, requeued) = on_disks()[:2]
+    lists, _ = test.spool("both.db", "slow")
+    lost = [(test.id_of(lists, job), f"its node {node} was killed"), (test.id_of(lists, requeued), "it was requeued")]
+    requeue = subprocess.run(["scontrol", "requeue", requeued], env=slurm.env, capture_output=True, text=True)
+    test.expect(requeue.returncode == 0, f"requeue: {requeue.stderr}")
     test.expect(slurm.kill_node(node) > 0, "nothing ran on the node that was killed")
-    if rest:
-        slurm.say("scontrol", "requeue", rest[0][1])
-    print(f"killed {node} with {job}, requeued {[one[1] for one in rest[:1]]}", flush=True)
+    print(f"killed {node} with {job}, requeued {requeued}", flush=True)
     seasons, quick, killed = kill_coordinators(test, slurm, seed)
     again = test.start(quick, slurm.env, "second")
     # Whoever holds the season plays it; the other is refused, or comes when it has ended. It has for both if the last
@@ -231,6 +269,59 @@ def everything_goes_wrong(test, slurm):
     for season in seasons:
         test.check_season("both.db", season, QUICK)
     test.check_season("both.db", "slow", SLOW)
+    for match_id, why in lost:
+        test.check_played_again("both.db", "slow", match_id, why)
+
+
+def a_partition_and_its_devices(test, slurm):
+    """--partition and --gres, for the doctor and for rounds; whose verdicts are timed on the nodes."""
+    doctor = subprocess.run([test.thresher, "doctor", *ON_GPU_NODES, "--backend", "cpu", "--spool", "doctor", "--json"],
+                            cwd=test.folder, env=slurm.env, capture_output=True, text=True, timeout=120)
+    test.expect(doctor.returncode == 0, f"doctor: {doctor.stdout}{doctor.stderr}")
+    said = json.loads(doctor.stdout)
+    nodes = {node for one in said["classes"].values() for node in one}
+    test.expect(said["answered"] == 1 and nodes and nodes <= GPU_NODES, f"doctor: {said}")
+    if "avx2" not in pathlib.Path("/proc/cpuinfo").read_text():
+        print("no AVX2: nobody wins or loses for sure", flush=True)
+        return
+    for name, (_, champion, kind) in TIMED.items():
+        played = subprocess.run(
+            [test.thresher, "round", f"{name}.toml", "--season", name, "--backend", "cpu", "--threads", "1", "--suite",
+             "timed.toml", "--champion", champion, "--seconds", "100", "--match-seconds", "30", "--seed", "7",
+             "--ledger", "round.db", *ON_GPU_NODES], cwd=test.folder, env=slurm.env, capture_output=True, text=True,
+            timeout=150)
+        test.expect(played.returncode == 0, f"round: {played.stdout[-2000:]}{played.stderr[-2000:]}")
+        matches = [entry["data"] for entry in test.entries("round.db", name) if entry["kind"] == "match"]
+        test.expect([match["verdict"]["kind"] for match in matches] == [kind],
+                    f"{name}: {[match['verdict'] for match in matches]}")
+        test.expect(all(match["machine"]["node"] in GPU_NODES for match in matches), f"{name}: played on {matches}")
+        test.expect(all(match["samples"]["rounds"] for match in matches), f"{name}: nothing was timed")
+
+
+class TimesOut:
+    """A match whose task stands still until Slurm ends it: that takes its minute, while other things happen."""
+
+    def __init__(self, test, slurm):
+        self.test = test
+        self.season = test.start(test.command("late", "late.db", ["sleeps_0"], *ON_GPU_NODES), slurm.env, "late")
+        small_slurm.wait_until(lambda: running(slurm, "late"), 60, "no match of 'late' runs")
+        self.node, job = running(slurm, "late")[0]
+        self.match_id = test.id_of(test.spool("late.db", "late")[0], job)
+        small_slurm.wait_until(lambda: slurm.freeze_tasks(self.node), 10, "nothing of 'late' could be frozen")
+        limit = subprocess.run(["scontrol", "update", f"jobid={job}", "timelimit=1"], env=slurm.env,
+                               capture_output=True, text=True)
+        test.expect(limit.returncode == 0, f"timelimit: {limit.stderr}")
+
+    def finish(self):
+        test = self.test
+        test.expect(wait_for(self.season, 150, "the season whose task times out") == 0,
+                    f"late: {test.log('late')[-2000:]}")
+        test.check_season("late.db", "late", ["sleeps_0"])
+        test.check_played_again("late.db", "late", self.match_id, "its time was over")
+        record = next(test.folder.glob(f"late.db.cluster/late-*/records/{self.match_id}.json"))
+        test.expect({json.loads(record.read_text())["machine"]["node"]} == GPU_NODES - {self.node},
+                    f"{self.match_id} was played again on {self.node}, where its time was over")
+        test.expect(any("TIME LIMIT" in text for text in test.spool("late.db", "late")[1]), "Slurm did not end it")
 
 
 def one_class_of_machines(test, slurm):
@@ -255,8 +346,7 @@ def one_class_of_machines(test, slurm):
     test.expect(sorted(record["class"].rpartition(", ")[2] for record in records) == ["1 core", "1 core", "2 cores", "2 cores"],
                 f"tuned on: {records}")
     plan = json.loads((test.folder / "plan.json").read_text())
-    # On a busy machine both classes get one thread, and a processor with one thread is one machine of a plan.
-    test.expect({len(one["entries"]) for one in plan["machines"]} == {2}, f"two problems on each machine: {plan}")
+    test.expect([len(one["entries"]) for one in plan["machines"]] == [2, 2], f"two problems on each of two classes: {plan}")
     again = subprocess.run([*tune, "--classes", ", 1 core"], cwd=test.folder, env=slurm.env, capture_output=True,
                            text=True, timeout=60)
     test.expect(again.returncode == 0 and len(json.loads(again.stdout)["problems"]) == 2, f"again: {again.stderr}")
@@ -285,12 +375,17 @@ def main(thresher):
         test = Test(str(command), pathlib.Path(name))
         full_disk = ["unshare", "-m", "sh", "-c",
                      'mount -t tmpfs -o size=16k tmpfs /tmp && exec "$@"', "sh"]
-        with small_slurm.Slurm(test.folder / "slurm", ["n1", "n2", "n3", "n4"],
-                               {"n3": ["taskset", "-c", "0"], "n4": full_disk}) as slurm:
-            for step in (one_season_equals_the_local_one, one_class_of_machines, everything_goes_wrong):
+        with small_slurm.Slurm(test.folder / "slurm", ["n1", "n2", "n3", "n4", *sorted(GPU_NODES)],
+                               {"n3": ["taskset", "-c", "0"], "n4": full_disk}, first="n4",
+                               gpu_nodes=GPU_NODES) as slurm:
+            late = TimesOut(test, slurm)
+            for step in (one_season_equals_the_local_one, one_class_of_machines, a_partition_and_its_devices,
+                         everything_goes_wrong):
                 step(test, slurm)
                 print(f"{step.__name__}: {time.monotonic() - begin:.0f} s", flush=True)
-            for ledger in ("here.db", "there.db", "both.db"):
+            late.finish()
+            print(f"a_task_that_times_out: {time.monotonic() - begin:.0f} s", flush=True)
+            for ledger in ("here.db", "there.db", "both.db", "late.db", "round.db"):
                 audit = subprocess.run([test.thresher, "ledger", "verify", "--ledger", ledger],
                                        cwd=test.folder, capture_output=True, text=True)
                 test.expect(audit.returncode == 0, f"{ledger}: {audit.stdout}{audit.stderr}")

@@ -33,6 +33,7 @@ TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 MpiDefault=none
+GresTypes=gpu
 ReturnToService=2
 StateSaveLocation={folder}/state
 SlurmctldPidFile={folder}/slurmctld.pid
@@ -46,8 +47,9 @@ KillWait=2
 MaxArraySize=1001
 SchedulerParameters=batch_sched_delay=0,sched_interval=2,sched_min_interval=100000,bf_interval=2
 {nodes}
-PartitionName=all Nodes={names} Default=YES MaxTime=60 State=UP OverSubscribe=EXCLUSIVE
+{partitions}
 """
+PARTITION = "PartitionName={name} Nodes={nodes} Default={default} MaxTime=60 State=UP OverSubscribe=EXCLUSIVE"
 
 
 def missing():
@@ -86,11 +88,13 @@ class CannotStart(Exception):
 
 
 class Slurm:
-    def __init__(self, folder, nodes, prefixes=None):
-        """`prefixes`: words in front of the daemon of a node, by its name."""
+    def __init__(self, folder, nodes, prefixes=None, first="", gpu_nodes=()):
+        """`prefixes`: words in front of the daemon of a node, by its name; `first`: the node that gets a task before
+        all others. `gpu_nodes` are a partition "gpu" by themselves; each has a GPU in name, gpu:h200:1."""
         self.folder = pathlib.Path(folder)
         self.nodes = list(nodes)
         self.prefixes = prefixes or {}
+        self.first, self.gpu_nodes = first, list(gpu_nodes)
         self.env = dict(os.environ, SLURM_CONF=str(self.folder / "slurm.conf"),
                         PATH=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
         self.daemons = {}
@@ -115,10 +119,11 @@ class Slurm:
         # The key's owner and nobody else may look into the folders above it.
         os.chmod(self.folder, 0o755)
         port, *ports = free_ports(1 + len(self.nodes))
-        lines = [f"NodeName={node} NodeHostname=localhost NodeAddr=127.0.0.1 Port={one} CPUs=1"
-                 for node, one in zip(self.nodes, ports)]
         (self.folder / "slurm.conf").write_text(CONF.format(
-            folder=self.folder, port=port, nodes="\n".join(lines), names=",".join(self.nodes)))
+            folder=self.folder, port=port, nodes="\n".join(map(self.node_line, self.nodes, ports)),
+            partitions="\n".join(self.partition_lines())))
+        (self.folder / "gres.conf").write_text("".join(
+            f"NodeName={node} Name=gpu Type=h200 File=/dev/null\n" for node in self.gpu_nodes))
         key = self.folder / "munge.key"
         subprocess.run(["mungekey", "--create", f"--keyfile={key}"], env=self.env, check=True)
         self.spawn("munged", "munged", "--foreground", "--force", f"--key-file={key}",
@@ -130,6 +135,16 @@ class Slurm:
             self.start_node(node)
         wait_until(self.is_up, 30, "the nodes do not come up")
 
+    def node_line(self, node, port):
+        more = f" Weight={1 if node == self.first else 2}" + (" Gres=gpu:h200:1" if node in self.gpu_nodes else "")
+        return f"NodeName={node} NodeHostname=localhost NodeAddr=127.0.0.1 Port={port} CPUs=1{more}"
+
+    def partition_lines(self):
+        others = [node for node in self.nodes if node not in self.gpu_nodes]
+        yield PARTITION.format(name="all", nodes=",".join(others), default="YES")
+        if self.gpu_nodes:
+            yield PARTITION.format(name="gpu", nodes=",".join(self.gpu_nodes), default="NO")
+
     def spawn(self, key, *command):
         log = open(self.folder / f"{key}.out", "ab")
         self.daemons[key] = subprocess.Popen(command, env=self.env, stdin=subprocess.DEVNULL,
@@ -140,7 +155,7 @@ class Slurm:
         self.spawn(node, *self.prefixes.get(node, []), "slurmd", "-D", "-N", node)
 
     def is_up(self):
-        return self.say("sinfo", "-h", "-t", "idle", "-o", "%D").strip() == str(len(self.nodes))
+        return sum(map(int, self.say("sinfo", "-h", "-t", "idle", "-o", "%D").split())) == len(self.nodes)
 
     def say(self, *command):
         return subprocess.run(command, env=self.env, capture_output=True, text=True).stdout
@@ -161,6 +176,18 @@ class Slurm:
                 pass
         self.daemons.pop(node).wait()
         return len(victims)
+
+    def freeze_tasks(self, node):
+        """What jobs run on this node stands still, and its daemons do not: until somebody ends it."""
+        frozen = 0
+        for pid in self.steps_of(node):
+            try:
+                if pathlib.Path(f"/proc/{pid}/comm").read_text() != "slurmstepd\n":
+                    os.kill(pid, signal.SIGSTOP)
+                    frozen += 1
+            except (OSError, ProcessLookupError):
+                continue
+        return frozen
 
     def steps_of(self, node):
         """The processes that belong to jobs of this node, by what their environment says, and the
