@@ -328,7 +328,8 @@ def one_class_of_machines(test, slurm):
     """--classes: what is asked of one class is played and tuned there and nowhere else."""
     season = test.start(test.command("one", "there.db", ["declines"], "--classes", ", 1 CORE", "--on", "slurm"),
                         slurm.env, "one")
-    tune = [test.thresher, "tune", "--backend", "cpu", "--suite", "tiny.toml", "--tokens", "6,12",
+    # What computes is left to the nodes: the class says it.
+    tune = [test.thresher, "tune", "--suite", "tiny.toml", "--tokens", "6,12",
             "--budget", "4s", "--on", "slurm", "--output", "plan.json", "--json"]
     killed = test.start([*tune, "--classes", ", 1 core", "2 cores"], slurm.env, "tune-killed")
     try:
