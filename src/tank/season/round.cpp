@@ -290,7 +290,7 @@ void RoundPlayer::draw_consequences(const Attempt& attempt, const PlayedMatch& m
   if (!match.verdict_entry) record_verdict(match);
   const bool wins_title = match.verdict.kind == VerdictKind::kAccepted && !attempt.control &&
                           match.champion_hash == log_.record.champion_hash;
-  if (wins_title && !round().has_new_champion) crown(attempt);
+  if (wins_title && !round().has_new_champion) crown(attempt, match);
   if (teaches(match.verdict)) learn(attempt, match);
 }
 
@@ -434,11 +434,12 @@ void RoundPlayer::record_verdict(const PlayedMatch& match) {
                           {"match", match.entry}});
 }
 
-void RoundPlayer::crown(const Attempt& attempt) {
+// By the hash it won with, whatever its file has become since.
+void RoundPlayer::crown(const Attempt& attempt, const PlayedMatch& match) {
   log_.append("champion", {{"round", number_},
                            {"pitch", attempt.pitch.name},
                            {"champion", attempt.challenger.name},
-                           {"champion_hash", tools_.hash(attempt.challenger)},
+                           {"champion_hash", match.challenger_hash},
                            {"previous", round().champion.name}});
 }
 

@@ -71,7 +71,7 @@ class RoundPlayer {
   void draw_consequences(const Attempt& attempt, const PlayedMatch& match);
   bool has_learned(const std::string& lesson) const;
   void record_verdict(const PlayedMatch& match);
-  void crown(const Attempt& attempt);
+  void crown(const Attempt& attempt, const PlayedMatch& match);
   void learn(const Attempt& attempt, const PlayedMatch& match);
   void finish();
 

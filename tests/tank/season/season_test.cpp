@@ -92,6 +92,21 @@ TEST(Season, TheFasterPitchBecomesChampion) {
   EXPECT_EQ(season.entries("end").size(), 1u);
 }
 
+// Whatever becomes of its file once the match is over.
+TEST(Season, TheChampionIsWhoWonTheMatch) {
+  Played season;
+  SeasonTools tools = fake_tools(season.machine);
+  const auto judge = tools.judge;
+  tools.judge = [&](const Match& match) {
+    MatchRecord record = judge(match);
+    record.challenger_hash = "as it played";
+    return record;
+  };
+  season.result = play_season(season.ledger, season.setup, tools);
+  ASSERT_FALSE(season.entries("champion").empty());
+  EXPECT_EQ(season.entries("champion")[0].data.at("champion_hash"), "as it played");
+}
+
 TEST(Season, KnobsAreLaidOverTheNewChampion) {
   Played season;
   season.machine.speed_of_setting = {{"tile=16x16", 1.10}, {"task=128x64", 1.05}};
