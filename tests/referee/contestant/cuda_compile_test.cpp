@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "referee/contestant/build.hpp"
 #include "referee/sandbox/scratch.hpp"
 
 namespace thresher::referee {
@@ -68,6 +69,23 @@ class CompileJob : public ::testing::Test {
 TEST_F(CompileJob, WritesTheCubin) {
   EXPECT_EQ(compile_cuda(job("examples/cuda/plain_gemm.cu", "gemm")), 0);
   EXPECT_GT(fs::file_size(folder_.path() / kCubinName), 1000u);
+}
+
+// As the build gate has it done: with the system's files, the sources and the compiler to read.
+TEST_F(CompileJob, NeedsNoMoreThanItMayRead) {
+  const ScratchFolder scratch(FolderOwner::kContestant);
+  fs::copy_file(kRoot / "examples/cuda/plain_gemm.cu", folder_.path() / "k.cu");
+  Job compile = job(folder_.path() / "k.cu", "gemm");
+  compile.folder = scratch.path();
+  std::vector<fs::path> readable{folder_.path()};
+  for (const std::string& folder : compile.cuda.compiler_folders) {
+    readable.emplace_back(fs::path(folder).parent_path());
+  }
+  const std::optional<Fault> fault =
+      run_compiler(compile, {.shown = "k.cu"}, scratch.path(), readable,
+                   {.program = THRESHER_BINARY_DIR "/thresher"});
+  EXPECT_FALSE(fault) << fault->reason;
+  EXPECT_TRUE(fs::exists(scratch.path() / kCubinName));
 }
 
 TEST_F(CompileJob, QuotesTheCompiler) {
