@@ -73,7 +73,8 @@ TEST_F(CheckpointInC, NamesEveryFaultOfALayer) {
   add_matrix(tensors, false, "model.layers.0.mlp.experts.0.gate_proj", 48, 32, 0.5f, 0);
   const Folder folder;
   folder.write("x.safetensors", safetensors(tensors));
-  folder.write("config.json", R"({"model_type":"glm4_moe","num_experts_per_tok":1})");
+  folder.write("config.json",
+               R"({"model_type":"glm4_moe","num_experts_per_tok":1,"n_routed_experts":3})");
   thresher_checkpoint* checkpoint = nullptr;
   ASSERT_EQ(thresher_checkpoint_open(folder.path().c_str(), 1, &checkpoint), THRESHER_OK);
   thresher_checkpoint_layer layer;
