@@ -89,12 +89,15 @@ TEST(DeviceCall, StreamsRunSideBySide) {
 
 // Without a prologue nothing comes before the first of them.
 TEST(DeviceCall, WithoutAPrologueTheFirstGroupIsNoOneElses) {
-  gpu::sm90::GemmKnobs knobs = kKnobs;
-  knobs.prologue = gpu::sm90::Prologue::kNone;
+  gpu::sm90::GemmKnobs knobs = gpu::sm90::default_knobs(gpu::sm90::Mma::kWarp);
+  knobs.launches = kKnobs.launches;
+  ASSERT_EQ(knobs.prologue, gpu::sm90::Prologue::kNone);
   const std::string message = message_of(
       [](const gpu::sm90::GemmArgs& args) {
         if (gpu::hw::block_index() != 0 || gpu::hw::thread_index() != 0) return;
-        gpu::hw::atomic_add(args.counters + 1, 1);
+        auto* const c = reinterpret_cast<gpu::u32*>(args.table.entries[0].c);
+        if (args.first_group == 0) gpu::hw::store_global(c, 1u);
+        if (args.first_group == 1) gpu::hw::load_global(c);
       },
       knobs);
   expect_part(message, "GEMM launch 2 of 2: ");

@@ -55,7 +55,7 @@ TEST(Forecasts, AreOfTheVariantThatASeasonThereBeginsWith) {
 
 // What they say that they rest on is what the model reckons with.
 TEST(Forecasts, SayTheModelsNumbers) {
-  const nlohmann::json& basis = shipped_forecasts().back().data;
+  const nlohmann::json basis = shipped_forecasts().back().data;
   const auto value = [&](const char* name) { return basis.at(name).at("value").get<double>(); };
   const gpu::sm90::TileTimes& times = gpu::sm100::tile_times();
   EXPECT_EQ(value("nvfp4_gop_per_s"), gpu::sm100::kGopPerS);
