@@ -126,7 +126,9 @@ thresher_status thresher_moe_forward(const thresher_moe_layer* layer,
 thresher_status thresher_moe_enqueue(const thresher_moe_layer* layer,
                                      const thresher_moe_tokens* tokens, void* stream);
 
-/* token_count x expert_count logits to token_count x top_k ids and weights, in host memory. */
+/* token_count x expert_count logits to token_count x top_k ids and weights, in host memory. Logits
+   that are NaN or infinite, a bias and a scaling that are not finite are refused with their place;
+   a logit of -infinity masks an expert. `bias` has expert_count values. */
 thresher_status thresher_route(const float* logits, int64_t token_count,
                                const thresher_route_options* options, int32_t* ids, float* weights);
 

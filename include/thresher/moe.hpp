@@ -151,14 +151,16 @@ struct RouteOptions {
   RouteScore score = RouteScore::kSoftmax;
   bool renormalize = false;
   float scaling = 1.0f;
-  const float* bias = nullptr;  // per expert, for the choice alone
+  const float* bias = nullptr;  // expert_count values, for the choice alone
   // Experts in so many equal groups; only the groups_kept groups whose two best experts have the
   // largest sum take part.
   std::int64_t group_count = 1;
   std::int64_t groups_kept = 1;
 };
-// Writes token_count x top_k ids and weights, best first. Throws Error on a NaN logit (naming token
-// and expert), spans of the wrong size and options that do not fit each other.
+// Writes token_count x top_k ids and weights, best first. A logit of -infinity masks an expert: its
+// weight is 0. Throws Error, with token and expert, on logits that are NaN or infinite and on
+// tokens whose experts are all masked; on a bias or scaling that is not finite, spans of the wrong
+// size and options that do not fit each other.
 void route(std::span<const float> logits, const RouteOptions& options, std::span<std::int32_t> ids,
            std::span<float> weights);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -34,6 +35,13 @@ void check_route(const RouteOptions& options, std::size_t logit_count, std::size
   if (options.score > RouteScore::kSqrtSoftplus) {
     throw Error(fmt::format("route: score = {} is not in 0..3", static_cast<int>(options.score)));
   }
+  if (!std::isfinite(options.scaling)) {
+    throw Error(fmt::format("route: scaling = {} is not finite", options.scaling));
+  }
+  for (std::int64_t e = 0; options.bias != nullptr && e < experts; ++e) {
+    if (std::isfinite(options.bias[e])) continue;
+    throw Error(fmt::format("route: the bias of expert {} is {}, not finite", e, options.bias[e]));
+  }
   const auto tokens = logit_count / static_cast<std::size_t>(experts);
   if (tokens * static_cast<std::size_t>(experts) != logit_count) {
     throw Error(fmt::format("route: {} logits are not rows of {}", logit_count, experts));
@@ -42,6 +50,19 @@ void check_route(const RouteOptions& options, std::size_t logit_count, std::size
   if (id_count == slots && weight_count == slots) return;
   throw Error(fmt::format("route: {} tokens x top_k = {} need {} ids and weights, not {} and {}",
                           tokens, options.top_k, slots, id_count, weight_count));
+}
+
+// A logit of -infinity is a mask: the expert's score is 0. A token with nothing else has no scores.
+void check_logits(std::span<const float> logits, std::size_t token) {
+  bool any = false;
+  for (std::size_t e = 0; e < logits.size(); ++e) {
+    any |= std::isfinite(logits[e]);
+    if (std::isfinite(logits[e]) || logits[e] < 0) continue;
+    throw Error(fmt::format("route: the logit of token {}, expert {} is {}", token, e,
+                            std::isnan(logits[e]) ? "NaN" : "infinite"));
+  }
+  if (any) return;
+  throw Error(fmt::format("route: all logits of token {} are -infinity: no expert is left", token));
 }
 
 float sigmoid(float x) { return static_cast<float>(1 / (1 + std::exp(-double{x}))); }
@@ -91,7 +112,10 @@ class Router {
     }
     if (options_.score == RouteScore::kSoftmax) softmax(scores_);
     for (std::size_t e = 0; e < scores_.size(); ++e) {
-      ranks_[e] = scores_[e] + (options_.bias == nullptr ? 0.0f : options_.bias[e]);
+      const float rank = scores_[e] + (options_.bias == nullptr ? 0.0f : options_.bias[e]);
+      // Finite, so that the sum of a group's two best is a number.
+      constexpr float kLargest = std::numeric_limits<float>::max();
+      ranks_[e] = std::clamp(rank, -kLargest, kLargest);
     }
   }
 
@@ -153,11 +177,9 @@ void route(std::span<const float> logits, const RouteOptions& options, std::span
   check_route(options, logits.size(), ids.size(), weights.size());
   const auto experts = static_cast<std::size_t>(options.expert_count);
   const auto top_k = static_cast<std::size_t>(options.top_k);
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    if (std::isnan(logits[i])) {
-      throw Error(
-          fmt::format("route: the logit of token {}, expert {} is NaN", i / experts, i % experts));
-    }
+  // Before anything is written.
+  for (std::size_t token = 0; token < logits.size() / experts; ++token) {
+    check_logits(logits.subspan(token * experts, experts), token);
   }
   Router router(options);
   for (std::size_t token = 0; token < logits.size() / experts; ++token) {

@@ -2,6 +2,7 @@
 // The C twin of the layer gives the bits of the C++ one, and statuses with sentences.
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -193,6 +194,14 @@ TEST_F(MoeCApi, Routes) {
   EXPECT_STREQ(thresher_last_error(), "ids is null");
   options.top_k = 4;
   EXPECT_EQ(thresher_route(logits, 2, &options, ids, weights), THRESHER_INVALID);
+  options.top_k = 2;
+  options.scaling = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(thresher_route(logits, 2, &options, ids, weights), THRESHER_INVALID);
+  EXPECT_STREQ(thresher_last_error(), "route: scaling = nan is not finite");
+  options.scaling = 1;
+  const float infinite[] = {0, std::numeric_limits<float>::infinity(), 2};
+  EXPECT_EQ(thresher_route(infinite, 1, &options, ids, weights), THRESHER_INVALID);
+  EXPECT_STREQ(thresher_last_error(), "route: the logit of token 0, expert 1 is infinite");
 }
 
 }  // namespace

@@ -92,6 +92,61 @@ TEST(Route, SqrtSoftplusAndInfinities) {
   expect_near(result.weights, {std::sqrt(200.0), std::sqrt(std::log(2.0)), 0});
 }
 
+constexpr RouteScore kAllScores[] = {RouteScore::kSoftmax, RouteScore::kSoftmaxOfChosen,
+                                     RouteScore::kSigmoid, RouteScore::kSqrtSoftplus};
+
+TEST(Route, WhatIsNotFiniteIsRefusedWithItsPlace) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (const RouteScore score : kAllScores) {
+    const RouteOptions options{.expert_count = 2, .score = score, .renormalize = true};
+    EXPECT_EQ(complaint({0, 1, infinity, 0}, options),
+              "route: the logit of token 1, expert 0 is infinite");
+    EXPECT_EQ(complaint({0, 1, -infinity, -infinity}, options),
+              "route: all logits of token 1 are -infinity: no expert is left");
+    for (const float bad : {std::nanf(""), infinity, -infinity}) {
+      const std::vector<float> bias{0, bad};
+      RouteOptions wrong = options;
+      wrong.bias = bias.data();
+      EXPECT_EQ(complaint({0, 1}, wrong).rfind("route: the bias of expert 1 is ", 0), 0u);
+      wrong = options;
+      wrong.scaling = bad;
+      EXPECT_EQ(complaint({0, 1}, wrong).rfind("route: scaling = ", 0), 0u);
+    }
+  }
+}
+
+// In groups too, where a mask stands beside the only expert that is left.
+TEST(Route, MaskedExpertsWeighNothing) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (const RouteScore score : kAllScores) {
+    const Routed result = routed({-infinity, -infinity, -infinity, 1}, {.expert_count = 4,
+                                                                        .top_k = 2,
+                                                                        .score = score,
+                                                                        .renormalize = true,
+                                                                        .group_count = 2,
+                                                                        .groups_kept = 1});
+    if (score == RouteScore::kSoftmaxOfChosen) {
+      EXPECT_EQ(result.ids, (std::vector<std::int32_t>{3, 2}));
+    }
+    EXPECT_EQ(result.ids[0], 3);
+    expect_near(result.weights, {1, 0});
+  }
+}
+
+// Sums beyond FP32 are no reason for a wrong choice.
+TEST(Route, TheLargestLogitsAndBiasesChoose) {
+  const float largest = std::numeric_limits<float>::max();
+  const std::vector<float> bias{largest, -largest, 0, 0};
+  const Routed result = routed({largest, -largest, 1, 2}, {.expert_count = 4,
+                                                           .top_k = 1,
+                                                           .score = RouteScore::kSoftmaxOfChosen,
+                                                           .bias = bias.data(),
+                                                           .group_count = 2,
+                                                           .groups_kept = 1});
+  EXPECT_EQ(result.ids, std::vector<std::int32_t>{3});
+  expect_near(result.weights, {1});
+}
+
 TEST(Route, SaysWhatIsWrong) {
   const std::vector<float> four(4, 0.0f);
   std::vector<float> none;
