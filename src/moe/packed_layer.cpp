@@ -80,6 +80,9 @@ class ExpertCheck {
     if (gated) check_matrix("gate", expert.gate, shape_.intermediate, shape_.hidden);
     check_matrix("up", expert.up, shape_.intermediate, shape_.hidden);
     check_matrix("down", expert.down, shape_.hidden, shape_.intermediate);
+    check_bias("gate_bias", expert.gate_bias, shape_.intermediate);
+    check_bias("up_bias", expert.up_bias, shape_.intermediate);
+    check_bias("down_bias", expert.down_bias, shape_.hidden);
     check_scale("input_scale", expert.input_scale);
     check_scale("down_input_scale", expert.down_input_scale);
   }
@@ -97,6 +100,12 @@ class ExpertCheck {
     if (view.rows == rows && view.k_elements == k) return;
     fail(fmt::format("{} is {} x {}, but hidden = {} and intermediate = {} make it {} x {}", name,
                      view.rows, view.k_elements, shape_.hidden, shape_.intermediate, rows, k));
+  }
+
+  void check_bias(const char* name, const float* bias, std::int64_t count) const {
+    for (std::int64_t i = 0; bias != nullptr && i < count; ++i) {
+      if (std::isnan(bias[i])) fail(fmt::format("value {} of {} is NaN", i, name));
+    }
   }
 
   void check_scale(const char* name, float scale) const {

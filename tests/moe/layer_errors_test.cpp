@@ -64,6 +64,12 @@ TEST_P(LayerErrors, Experts) {
               scene.experts()[4].down_input_scale = std::nanf("");
             }),
             "expert 4: down_input_scale = nan is not a finite number above 0");
+  std::vector<float> with_nan(64);
+  with_nan[5] = std::nanf("");
+  EXPECT_EQ(creation([&](LayerScene& scene, MoeOptions&) {
+              scene.experts()[2].down_bias = with_nan.data();
+            }),
+            "expert 2: value 5 of down_bias is NaN");
   const std::vector<float> bias(64);
   EXPECT_EQ(
       creation([&](LayerScene& scene, MoeOptions&) { scene.experts()[1].up_bias = bias.data(); }),
