@@ -57,6 +57,7 @@ typedef struct thresher_checkpoint_layer {
   const char* shared_gate;
   int64_t fault_count; /* 0: its experts can be loaded */
   const char* fault;   /* the first, or "" */
+  const char* note;    /* the first guess made because the files do not say it, or "" */
 } thresher_checkpoint_layer;
 
 /* `path`: a folder with safetensors files, the index file of one, or one safetensors file. mapped:

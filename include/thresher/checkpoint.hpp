@@ -73,6 +73,8 @@ struct CheckpointLayer {
   std::string shared_gate;  // name of its gate's weights (1 x hidden, through a sigmoid), or empty
   // What is wrong with it, each with file, tensor and offset; empty: expert() can be called.
   std::vector<std::string> faults;
+  // What was guessed because the files do not say it.
+  std::vector<std::string> notes;
 };
 
 // An expert and the memory that its views and biases point into, which outlives the checkpoint.
@@ -110,8 +112,8 @@ class Checkpoint {
 
   // All mixture-of-experts layers, in order; those that are not NVFP4 too.
   const std::vector<CheckpointLayer>& layers() const;
-  // Throws Error with the layer's first fault, and on what only the bytes say: a NaN scale, a
-  // global scale that is not a positive number.
+  // Throws Error with the layer's first fault, and on what only the bytes say: a NaN among scales
+  // or biases, a global scale that is not a positive number.
   CheckpointExpert expert(const CheckpointLayer& layer, std::int64_t index) const;
   CheckpointExpert shared_expert(const CheckpointLayer& layer) const;
   // The experts [first, first + count) for a MoeLayer, count 0: all from `first` on. Each is read
@@ -122,7 +124,8 @@ class Checkpoint {
 
   // The bytes of a tensor; the pointer keeps them.
   std::shared_ptr<const std::byte> bytes(const Tensor& tensor) const;
-  // A tensor of F32, BF16, F16 or F64 values as floats: routers, biases, norms.
+  // A tensor of F32, BF16, F16 or F64 values as floats: routers, biases, norms. Throws Error on a
+  // NaN among them.
   std::vector<float> values(const Tensor& tensor) const;
   // The NVFP4 matrix of a module, "model.layers.0.self_attn.q_proj".
   CheckpointMatrix matrix(std::string_view module) const;

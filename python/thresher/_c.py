@@ -109,7 +109,8 @@ class CheckpointLayer(Structure):
                 ("has_gate", c_int32), ("has_biases", c_int32), ("has_input_scales", c_int32), ("options", MoeOptions),
                 ("route", RouteOptions), ("router_weight", c_char_p), ("router_bias", c_char_p),
                 ("router_logits_bias", c_char_p), ("shared_intermediate", c_int64), ("shared_prefix", c_char_p),
-                ("shared_dtype", c_char_p), ("shared_gate", c_char_p), ("fault_count", c_int64), ("fault", c_char_p)]
+                ("shared_dtype", c_char_p), ("shared_gate", c_char_p), ("fault_count", c_int64), ("fault", c_char_p),
+                ("note", c_char_p)]
 
 
 STRUCTS = {

@@ -64,6 +64,7 @@ class Layer:
     shared_dtype: str
     shared_gate: str
     fault: str  # "": its experts can be loaded
+    note: str  # what was guessed because the files do not say it, or ""
 
 
 class Checkpoint(Handle):

@@ -82,7 +82,8 @@ thresher_checkpoint_layer layer_in_c(const CheckpointLayer& layer) {
           .shared_dtype = layer.shared_dtype.c_str(),
           .shared_gate = layer.shared_gate.c_str(),
           .fault_count = static_cast<std::int64_t>(layer.faults.size()),
-          .fault = layer.faults.empty() ? "" : layer.faults.front().c_str()};
+          .fault = layer.faults.empty() ? "" : layer.faults.front().c_str(),
+          .note = layer.notes.empty() ? "" : layer.notes.front().c_str()};
 }
 
 thresher_moe_expert expert_in_c(const MoeExpert& expert) {

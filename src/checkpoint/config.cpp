@@ -118,6 +118,7 @@ Config parse_config(std::string_view json, std::string_view file) {
   config.renormalize = reader.flag({"norm_topk_prob"});
   config.scaling = reader.number({"routed_scaling_factor"});
   config.swiglu_limit = reader.number({"swiglu_limit"});
+  config.is_latent = reader.count({"moe_latent_size"}).value_or(0) > 0;
   config.scoring = lower(reader.text({"scoring_func"}));
   config.activation = lower(reader.text({"mlp_hidden_act", "hidden_act", "hidden_activation"}));
   const Json& own = object_at(text, "quantization_config");

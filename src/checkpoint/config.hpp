@@ -9,6 +9,8 @@
 
 namespace thresher::checkpoint {
 
+inline constexpr std::uint64_t kConfigBytesMax = 1u << 24;
+
 struct Config {
   std::string model_type;
   std::string quant_method;  // of quantization_config; in lower case, as quant_algo is
@@ -20,7 +22,8 @@ struct Config {
   std::optional<bool> renormalize;
   std::optional<double> scaling;
   std::optional<double> swiglu_limit;
-  std::string scoring;  // "softmax", "sigmoid", ...
+  bool is_latent = false;  // experts see a smaller state than the model's ("moe_latent_size")
+  std::string scoring;     // "softmax", "sigmoid", ...
   std::string activation;
 };
 

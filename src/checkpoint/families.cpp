@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/families.hpp"
 
+#include <algorithm>
+
 namespace thresher::checkpoint {
 namespace {
 
@@ -77,8 +79,32 @@ constexpr Family kFamilies[] = {
      .weight_on_input = true},
 };
 
+bool names_model(const Family& family, std::string_view model_type) {
+  if (model_type.empty()) return false;
+  for (std::string_view rest = family.model_types; !rest.empty();) {
+    const std::size_t blank = std::min(rest.find(' '), rest.size());
+    if (rest.substr(0, blank) == model_type) return true;
+    rest.remove_prefix(std::min(rest.size(), blank + 1));
+  }
+  return false;
+}
+
 }  // namespace
 
 std::span<const Family> families() { return kFamilies; }
+
+const Family* family_called(std::string_view name) {
+  for (const Family& family : kFamilies) {
+    if (family.name == name) return &family;
+  }
+  return nullptr;
+}
+
+const Family* family_of_model(std::string_view model_type) {
+  for (const Family& family : kFamilies) {
+    if (names_model(family, model_type)) return &family;
+  }
+  return nullptr;
+}
 
 }  // namespace thresher::checkpoint

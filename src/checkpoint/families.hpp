@@ -40,4 +40,8 @@ struct Family {
 
 std::span<const Family> families();
 
+// Null: there is none.
+const Family* family_called(std::string_view name);
+const Family* family_of_model(std::string_view model_type);
+
 }  // namespace thresher::checkpoint

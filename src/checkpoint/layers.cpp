@@ -9,6 +9,8 @@
 
 #include "checkpoint/families.hpp"
 #include "checkpoint/matrix.hpp"
+#include "checkpoint/printable.hpp"
+#include "checkpoint/routing.hpp"
 #include "checkpoint/stack.hpp"
 #include "checkpoint/state.hpp"
 #include "thresher/error.hpp"
@@ -17,7 +19,7 @@ namespace thresher::checkpoint {
 namespace {
 
 constexpr std::string_view kExperts = ".experts.";
-constexpr std::size_t kFaultsMax = 8;  // per layer; a broken file breaks all its experts
+constexpr std::string_view kDraft = "mtp.";  // layers of a draft model, of a family of its own
 
 // All tensors whose names begin alike, "model.layers.3.mlp.experts.".
 struct ExpertTensors {
@@ -61,75 +63,39 @@ ModulePlace place_of(std::string_view module) {
   return {whole_number(number), module.substr(dot + 1)};
 }
 
-bool names_model(const Family& family, std::string_view model_type) {
-  if (model_type.empty()) return false;
-  for (std::string_view rest = family.model_types; !rest.empty();) {
-    const std::size_t blank = std::min(rest.find(' '), rest.size());
-    if (rest.substr(0, blank) == model_type) return true;
-    rest.remove_prefix(std::min(rest.size(), blank + 1));
-  }
-  return false;
-}
-
-const Family* family_of(const State& state, const std::string& module) {
-  const std::string_view name = place_of(module).name;
-  const Family* by_marker = nullptr;
+const Family* family_by_marker(const State& state, const std::string& module) {
   for (const Family& family : families()) {
-    if (family.module != name) continue;
-    if (names_model(family, state.config().model_type)) return &family;
-    const bool marked =
-        family.marker.empty() || state.find(module + "." + std::string(family.marker)) != nullptr;
-    if (marked && by_marker == nullptr) by_marker = &family;
-  }
-  return by_marker;
-}
-
-const Family* family_called(std::string_view name) {
-  for (const Family& family : families()) {
-    if (family.name == name) return &family;
+    if (family.module != place_of(module).name) continue;
+    if (family.marker.empty() || state.find(module + "." + std::string(family.marker)) != nullptr) {
+      return &family;
+    }
   }
   return nullptr;
 }
 
+// By config.json's model_type where it goes with the experts' names, otherwise by their names.
+const Family* family_of(const State& state, const std::string& module, CheckpointLayer& layer) {
+  const std::string& model_type = state.config().model_type;
+  const Family* said = family_of_model(model_type);
+  const std::string_view name = place_of(module).name;
+  if (said != nullptr && said->module == name) return said;
+  const Family* marked = family_by_marker(state, module);
+  if (marked == nullptr) return nullptr;
+  if (said == nullptr && !model_type.empty()) {
+    layer.notes.push_back(
+        fmt::format("config.json: no family is known to have the model_type '{}'; by the names of "
+                    "its tensors {} is of the family '{}'",
+                    model_type, layer.prefix, marked->name));
+  } else if (said != nullptr && !module.starts_with(kDraft)) {
+    add_fault(layer, fmt::format("config.json: model_type = '{}' is of the family '{}', which has "
+                                 "its experts in '{}', not in '{}'",
+                                 model_type, said->name, said->module, name));
+  }
+  return marked;
+}
+
 std::string joined(const std::string& module, std::string_view name) {
   return module + "." + std::string(name);
-}
-
-std::string named_if_there(const State& state, const std::string& module, std::string_view name) {
-  if (name.empty()) return {};
-  const std::string full = joined(module, name);
-  return state.find(full) == nullptr ? std::string() : full;
-}
-
-std::optional<RouteScore> score_called(std::string_view word) {
-  if (word == "softmax") return RouteScore::kSoftmax;
-  if (word == "sigmoid") return RouteScore::kSigmoid;
-  if (word == "sqrtsoftplus") return RouteScore::kSqrtSoftplus;
-  return {};
-}
-
-void describe_router(const State& state, const Family& family, const std::string& module,
-                     CheckpointLayer& layer) {
-  const Config& config = state.config();
-  const std::optional<RouteScore> said = score_called(config.scoring);
-  const bool known = said || config.scoring.empty();
-  layer.route = {.expert_count = layer.expert_count,
-                 .top_k = known ? config.top_k.value_or(0) : 0,
-                 .score = said.value_or(family.score),
-                 .renormalize = config.renormalize.value_or(family.renormalize),
-                 .scaling = static_cast<float>(config.scaling.value_or(1.0)),
-                 .group_count = std::max<std::int64_t>(1, config.group_count.value_or(1)),
-                 .groups_kept = std::max<std::int64_t>(1, config.groups_kept.value_or(1))};
-  // A softmax of the chosen adds up to one by itself, and a router of one slot keeps its score.
-  if (family.score == RouteScore::kSoftmaxOfChosen || family.weight_on_input) {
-    layer.route.score = family.score;
-    layer.route.renormalize = false;
-  }
-  layer.options.top_k = config.top_k.value_or(0);
-  layer.options.router_experts = layer.expert_count;
-  layer.router_weight = named_if_there(state, module, family.router_weight);
-  layer.router_bias = named_if_there(state, module, family.router_bias);
-  layer.router_logits_bias = named_if_there(state, module, family.router_logits_bias);
 }
 
 void describe_activation(const State& state, const Family& family, CheckpointLayer& layer) {
@@ -142,7 +108,7 @@ void describe_activation(const State& state, const Family& family, CheckpointLay
   layer.options.weight_on_input = family.weight_on_input;
   const bool clamped = family.activation == MoeActivation::kClampedSilu;
   if (config.swiglu_limit && clamped) {
-    layer.options.limit = static_cast<float>(*config.swiglu_limit);
+    layer.options.limit = positive_value(*config.swiglu_limit, "swiglu_limit", family.limit, layer);
   } else if (config.swiglu_limit && *config.swiglu_limit != 0) {
     layer.faults.push_back(
         fmt::format("config.json: swiglu_limit = {}, and how the family '{}' clamps is not known",
@@ -155,23 +121,6 @@ void describe_activation(const State& state, const Family& family, CheckpointLay
     layer.faults.push_back(fmt::format(
         "config.json: the activation is '{}'; experts of the family '{}' are computed with {}",
         word, family.name, layer.has_gate ? "silu" : "relu2"));
-  }
-}
-
-void describe_shared(const State& state, const Family& family, const std::string& module,
-                     CheckpointLayer& layer) {
-  if (family.shared.empty()) return;
-  const std::string prefix = joined(module, family.shared);
-  const std::string up = joined(prefix, family.up);
-  if (state.find(up + ".weight") == nullptr && state.find(up + ".weight_packed") == nullptr) return;
-  layer.shared_prefix = prefix;
-  layer.shared_gate = named_if_there(state, module, family.shared_gate);
-  try {
-    const StoredMatrix matrix = locate_matrix(state, up);
-    layer.shared_intermediate = matrix.rows;
-    layer.shared_dtype = matrix.dtype;
-  } catch (const Error& error) {
-    layer.faults.emplace_back(error.what());
   }
 }
 
@@ -193,9 +142,9 @@ StoredExpert locate_expert(const State& state, const Family& family, const std::
 void need_alike(const State& state, const StoredMatrix& matrix, const StoredMatrix& model,
                 std::int64_t rows, std::int64_t k_elements) {
   if (matrix.format != model.format || matrix.dtype != model.dtype) {
-    throw Error(fmt::format("{}: is {} ({}), where the layer's first expert is {} ({})",
-                            state.place(*matrix.codes), matrix.dtype, to_string(matrix.format),
-                            model.dtype, to_string(model.format)));
+    throw Error(fmt::format("{}: is {} ({}), where '{}' is {} ({})", state.place(*matrix.codes),
+                            matrix.dtype, to_string(matrix.format), model.codes->name, model.dtype,
+                            to_string(model.format)));
   }
   if (matrix.rows != rows || matrix.k_elements != k_elements) {
     throw Error(fmt::format("{}: is a matrix of {} x {}, {} x {} is needed",
@@ -215,23 +164,27 @@ void check_expert(const State& state, const StoredExpert& expert, const StoredMa
   need_alike(state, expert.down, model, hidden, intermediate);
 }
 
+// The one whose extents and format the others have.
+const StoredMatrix& model_of(const StoredExpert& expert) {
+  return expert.gate.codes != nullptr ? expert.gate : expert.up;
+}
+
 bool has_inputs(const StoredExpert& expert) {
   const bool gate = expert.gate.codes == nullptr || expert.gate.input_scale != nullptr;
   return gate && expert.up.input_scale != nullptr && expert.down.input_scale != nullptr;
 }
 
-void add_fault(CheckpointLayer& layer, std::string fault) {
-  if (layer.faults.size() == kFaultsMax) fault = "and more of this kind";
-  if (layer.faults.size() <= kFaultsMax) layer.faults.push_back(std::move(fault));
+std::optional<std::int64_t> number_of_expert(const ExpertTensors& tensors, const Tensor& tensor) {
+  const std::string_view rest =
+      std::string_view(tensor.name).substr(tensors.module.size() + kExperts.size());
+  return whole_number(rest.substr(0, rest.find('.')));
 }
 
 // One more than the largest number of an expert.
 std::int64_t count_experts(const ExpertTensors& tensors) {
   std::int64_t count = 0;
   for (const Tensor* tensor : tensors.all) {
-    const std::string_view rest =
-        std::string_view(tensor->name).substr(tensors.module.size() + kExperts.size());
-    const std::optional<std::int64_t> number = whole_number(rest.substr(0, rest.find('.')));
+    const std::optional<std::int64_t> number = number_of_expert(tensors, *tensor);
     // Fewer experts than tensors: a name with a wild number makes no loop of as many steps.
     constexpr std::int64_t kExpertsMax = 1 << 20;
     if (number && *number < kExpertsMax) count = std::max(count, *number + 1);
@@ -249,14 +202,18 @@ void check_count(const State& state, CheckpointLayer& layer) {
 void describe_experts(const State& state, const Family& family, const ExpertTensors& tensors,
                       CheckpointLayer& layer) {
   layer.expert_count = count_experts(tensors);
+  if (layer.expert_count == 0) {
+    add_fault(layer, fmt::format("{}: is none of an expert's tensors that Thresher knows",
+                                 state.place(*tensors.all.front())));
+  }
   check_count(state, layer);
   std::optional<StoredMatrix> model;
   layer.has_input_scales = input_scales_are_nvfp4(state);
-  for (std::int64_t i = 0; i < layer.expert_count && layer.faults.size() <= kFaultsMax; ++i) {
+  for (std::int64_t i = 0; i < layer.expert_count && !has_faults_enough(layer); ++i) {
     try {
       const StoredExpert expert =
           locate_expert(state, family, fmt::format("{}.{}", layer.prefix, i));
-      if (!model) model = expert.gate.codes != nullptr ? expert.gate : expert.up;
+      if (!model) model = model_of(expert);
       check_expert(state, expert, *model);
       layer.has_input_scales = layer.has_input_scales && has_inputs(expert);
       layer.has_biases |= expert.up.bias != nullptr || expert.down.bias != nullptr;
@@ -271,8 +228,41 @@ void describe_experts(const State& state, const Family& family, const ExpertTens
   layer.hidden = model->k_elements;
 }
 
+// Whether any part of it is there; one that is there as a part only is a fault.
+bool is_stored(const State& state, const Family& family, const std::string& prefix) {
+  for (const std::string_view projection : {family.gate, family.up, family.down}) {
+    if (projection.empty()) continue;
+    const std::string module = joined(prefix, projection);
+    if (state.find(module + ".weight") != nullptr) return true;
+    if (state.find(module + ".weight_packed") != nullptr) return true;
+  }
+  return false;
+}
+
+void describe_shared(const State& state, const Family& family, const std::string& module,
+                     CheckpointLayer& layer) {
+  if (family.shared.empty()) return;
+  const std::string prefix = joined(module, family.shared);
+  if (!is_stored(state, family, prefix)) return;
+  layer.shared_prefix = prefix;
+  try {
+    const StoredExpert expert = locate_expert(state, family, prefix);
+    const StoredMatrix& model = model_of(expert);
+    check_expert(state, expert, model);
+    layer.shared_intermediate = model.rows;
+    layer.shared_dtype = model.dtype;
+  } catch (const Error& error) {
+    add_fault(layer, error.what());
+  }
+}
+
 std::string gate_up_name(const std::string& prefix) { return prefix + ".gate_up_proj"; }
 std::string down_name(const std::string& prefix) { return prefix + ".down_proj"; }
+
+// Half of a pair of stacks is a fault of them, not of experts with matrices of their own.
+bool has_stacks(const State& state, const std::string& prefix) {
+  return state.find(gate_up_name(prefix)) != nullptr || state.find(down_name(prefix)) != nullptr;
+}
 
 struct StoredStacks {
   StoredStack gate_up;
@@ -307,8 +297,26 @@ StoredStacks locate_stacks(const State& state, const std::string& prefix) {
       gate_up.expert_count, gate_up.rows, gate_up.k_elements, gate_up.dtype, gate_up.codes->name));
 }
 
-void describe_stacks(const State& state, CheckpointLayer& layer) {
+// Stacks are gate and up in one, and all experts there are.
+void check_stacks_alone(const Family& family, const ExpertTensors& tensors,
+                        const CheckpointLayer& layer) {
+  if (family.gate.empty()) {
+    throw Error(fmt::format("{}: experts of the family '{}' have no gate, and cannot be a stack",
+                            gate_up_name(layer.prefix), family.name));
+  }
+  for (const Tensor* tensor : tensors.all) {
+    if (!number_of_expert(tensors, *tensor)) continue;
+    throw Error(
+        fmt::format("tensor '{}' stands beside the stack of experts '{}'; which of them "
+                    "counts?",
+                    printable(tensor->name), gate_up_name(layer.prefix)));
+  }
+}
+
+void describe_stacks(const State& state, const Family& family, const ExpertTensors& tensors,
+                     CheckpointLayer& layer) {
   try {
+    check_stacks_alone(family, tensors, layer);
     const StoredStacks stacks = locate_stacks(state, layer.prefix);
     layer.format = stacks.gate_up.format;
     layer.dtype = stacks.gate_up.dtype;
@@ -329,7 +337,7 @@ CheckpointLayer describe_layer(const State& state, const ExpertTensors& tensors)
   layer.prefix = tensors.module + ".experts";
   const ModulePlace place = place_of(tensors.module);
   layer.index = place.layer.value_or(-1);
-  const Family* family = family_of(state, tensors.module);
+  const Family* family = family_of(state, tensors.module, layer);
   if (family == nullptr) {
     layer.expert_count = count_experts(tensors);
     add_fault(layer, fmt::format("{}: no family that Thresher knows has its experts in '{}'",
@@ -338,8 +346,8 @@ CheckpointLayer describe_layer(const State& state, const ExpertTensors& tensors)
   }
   layer.family = family->name;
   describe_activation(state, *family, layer);
-  if (state.find(gate_up_name(layer.prefix)) != nullptr) {
-    describe_stacks(state, layer);
+  if (has_stacks(state, layer.prefix)) {
+    describe_stacks(state, *family, tensors, layer);
   } else if (const Tensor* blocks = state.find(gate_up_name(layer.prefix) + "_blocks")) {
     // GPT-OSS as it was published: blocks of 32 with power-of-two scales.
     layer.dtype = "MXFP4";
@@ -364,6 +372,19 @@ bool goes_before(const CheckpointLayer& a, const CheckpointLayer& b) {
   return order != 0 ? order < 0 : a.index < b.index;
 }
 
+// All layers of a model are of one family; only its draft's may be of another.
+void check_families(std::vector<CheckpointLayer>& layers) {
+  const CheckpointLayer* first = nullptr;
+  for (CheckpointLayer& layer : layers) {
+    if (layer.family.empty() || layer.prefix.starts_with(kDraft)) continue;
+    if (first == nullptr) first = &layer;
+    if (layer.family == first->family) continue;
+    add_fault(layer, fmt::format("{}: is of the family '{}', {} of '{}'; layers of one model are "
+                                 "of one family",
+                                 layer.prefix, layer.family, first->prefix, first->family));
+  }
+}
+
 CheckpointExpert expert_of(const LoadedMatrix& gate, const LoadedMatrix& up,
                            const LoadedMatrix& down, Keep keep) {
   CheckpointExpert loaded;
@@ -386,7 +407,7 @@ CheckpointExpert load_located(const State& state, const StoredExpert& stored) {
     throw Error(fmt::format("{}: is {}, not NVFP4; thresher quantize makes it so",
                             state.place(*stored.up.codes), stored.up.dtype));
   }
-  check_expert(state, stored, stored.gate.codes != nullptr ? stored.gate : stored.up);
+  check_expert(state, stored, model_of(stored));
   Keep keep;
   LoadedMatrix gate;
   if (stored.gate.codes != nullptr) gate = load_matrix(state, stored.gate, keep);
@@ -438,6 +459,7 @@ std::vector<CheckpointLayer> find_layers(const State& state) {
     layers.push_back(describe_layer(state, tensors));
   }
   std::sort(layers.begin(), layers.end(), goes_before);
+  check_families(layers);
   return layers;
 }
 
@@ -447,7 +469,7 @@ CheckpointExpert load_expert(const State& state, const CheckpointLayer& layer, s
     throw Error(
         fmt::format("{}: expert {} is not in 0..{}", layer.prefix, index, layer.expert_count - 1));
   }
-  if (state.find(gate_up_name(layer.prefix)) != nullptr) {
+  if (has_stacks(state, layer.prefix)) {
     return load_from_stacks(state, layer, family, index);
   }
   if (layer.dtype == "MXFP4") {
@@ -498,8 +520,7 @@ std::vector<ExpertModules> plain_experts(const State& state) {
       throw Error(fmt::format("{}: experts are MXFP4; those in BF16, F16 or F32 can be quantised",
                               layer.prefix));
     }
-    const bool stacked = state.find(gate_up_name(layer.prefix)) != nullptr;
-    if (layer.format == CheckpointFormat::kNone && !stacked) {
+    if (layer.format == CheckpointFormat::kNone && !has_stacks(state, layer.prefix)) {
       for (std::int64_t i = 0; i < layer.expert_count; ++i) {
         add(fmt::format("{}.{}", layer.prefix, i));
       }
@@ -513,7 +534,7 @@ std::vector<PlainStacks> plain_stacks(const State& state) {
   std::vector<PlainStacks> all;
   for (const CheckpointLayer& layer : state.layers()) {
     if (layer.format != CheckpointFormat::kNone) continue;
-    if (state.find(gate_up_name(layer.prefix)) == nullptr) continue;
+    if (!has_stacks(state, layer.prefix)) continue;
     const Family& family = need_family(layer);
     const StoredStacks stacks = locate_stacks(state, layer.prefix);
     all.push_back({.prefix = layer.prefix,

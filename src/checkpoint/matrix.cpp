@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "checkpoint/safetensors.hpp"
 #include "checkpoint/state.hpp"
 #include "nvfp4/check.hpp"
 #include "nvfp4/e4m3.hpp"
@@ -35,25 +36,9 @@ constexpr Spelling kCompressedTensors{CheckpointFormat::kCompressedTensors, ".we
 constexpr const char* kForeignParts[] = {".pre_quant_scale", ".svdquant_lora_a",
                                          ".weight_zero_point"};
 
-const Tensor& need_tensor(const State& state, const std::string& name) {
-  const Tensor* tensor = state.find(name);
-  if (tensor != nullptr) return *tensor;
-  const std::string where = state.paths().size() == 1
-                                ? state.paths().front().filename().string()
-                                : fmt::format("none of the {} files", state.paths().size());
-  throw Error(
-      fmt::format("{}: {} tensor '{}'", where, state.paths().size() == 1 ? "has no" : "has", name));
-}
-
 void need_type(const State& state, const Tensor& tensor, std::string_view dtype) {
   if (tensor.dtype == dtype) return;
   throw Error(fmt::format("{}: is {}, {} is needed", state.place(tensor), tensor.dtype, dtype));
-}
-
-void need_shape(const State& state, const Tensor& tensor, const std::vector<std::int64_t>& shape) {
-  if (tensor.shape == shape) return;
-  throw Error(fmt::format("{}: has shape {}, [{}] is needed", state.place(tensor),
-                          shape_text(tensor), fmt::join(shape, ", ")));
 }
 
 // [] and [1] are both in use.
@@ -72,7 +57,9 @@ void need_matrix(const State& state, const Tensor& tensor) {
 
 void locate_bias(const State& state, const std::string& module, StoredMatrix& matrix) {
   matrix.bias = state.find(module + ".bias");
-  if (matrix.bias != nullptr) need_shape(state, *matrix.bias, {matrix.rows});
+  if (matrix.bias == nullptr) return;
+  need_floats(state, *matrix.bias);
+  need_shape(state, *matrix.bias, {matrix.rows});
 }
 
 StoredMatrix locate_plain(const State& state, const std::string& module, const Tensor& values) {
@@ -133,7 +120,50 @@ std::vector<float> convert_values(const std::byte* bytes, std::int64_t count,
   return values;
 }
 
+std::vector<float> floats_of(const State& state, const Tensor& tensor, std::int64_t first,
+                             std::int64_t count) {
+  const auto piece = [&](std::size_t bytes) {
+    return state.bytes(tensor, static_cast<std::uint64_t>(first) * bytes,
+                       static_cast<std::uint64_t>(count) * bytes);
+  };
+  if (tensor.dtype == "F32") {
+    return convert_values<float>(piece(4).get(), count, [](float value) { return value; });
+  }
+  if (tensor.dtype == "F64") {
+    return convert_values<double>(piece(8).get(), count,
+                                  [](double value) { return static_cast<float>(value); });
+  }
+  if (tensor.dtype == "BF16") {
+    return convert_values<std::uint16_t>(piece(2).get(), count, nvfp4::bf16_to_float);
+  }
+  return convert_values<std::uint16_t>(piece(2).get(), count, nvfp4::fp16_to_float);
+}
+
 }  // namespace
+
+const Tensor& need_tensor(const State& state, const std::string& name) {
+  const Tensor* tensor = state.find(name);
+  if (tensor != nullptr) return *tensor;
+  const std::string where = state.paths().size() == 1
+                                ? state.paths().front().filename().string()
+                                : fmt::format("none of the {} files", state.paths().size());
+  throw Error(
+      fmt::format("{}: {} tensor '{}'", where, state.paths().size() == 1 ? "has no" : "has", name));
+}
+
+void need_shape(const State& state, const Tensor& tensor, const std::vector<std::int64_t>& shape) {
+  if (tensor.shape == shape) return;
+  throw Error(fmt::format("{}: has shape {}, [{}] is needed", state.place(tensor),
+                          shape_text(tensor), fmt::join(shape, ", ")));
+}
+
+void need_floats(const State& state, const Tensor& tensor) {
+  for (const char* dtype : {"F32", "BF16", "F16", "F64"}) {
+    if (tensor.dtype == dtype) return;
+  }
+  throw Error(
+      fmt::format("{}: is {}; F32, BF16, F16 or F64 is needed", state.place(tensor), tensor.dtype));
+}
 
 std::int64_t value_count(const Tensor& tensor) {
   std::int64_t count = 1;  // the header's check has shown that it does not overflow
@@ -189,25 +219,15 @@ void check_scales(const State& state, const Tensor& tensor, const std::uint8_t* 
 
 std::vector<float> load_values(const State& state, const Tensor& tensor, std::int64_t first,
                                std::int64_t count) {
-  const auto piece = [&](std::size_t bytes) {
-    return state.bytes(tensor, static_cast<std::uint64_t>(first) * bytes,
-                       static_cast<std::uint64_t>(count) * bytes);
-  };
-  if (tensor.dtype == "F32") {
-    return convert_values<float>(piece(4).get(), count, [](float value) { return value; });
-  }
-  if (tensor.dtype == "F64") {
-    return convert_values<double>(piece(8).get(), count,
-                                  [](double value) { return static_cast<float>(value); });
-  }
-  if (tensor.dtype == "BF16") {
-    return convert_values<std::uint16_t>(piece(2).get(), count, nvfp4::bf16_to_float);
-  }
-  if (tensor.dtype == "F16") {
-    return convert_values<std::uint16_t>(piece(2).get(), count, nvfp4::fp16_to_float);
-  }
-  throw Error(
-      fmt::format("{}: is {}; F32, BF16, F16 or F64 is needed", state.place(tensor), tensor.dtype));
+  need_floats(state, tensor);
+  std::vector<float> values = floats_of(state, tensor, first, count);
+  const auto nan =
+      std::find_if(values.begin(), values.end(), [](float v) { return std::isnan(v); });
+  if (nan == values.end()) return values;
+  const std::uint64_t index = static_cast<std::uint64_t>(first + (nan - values.begin()));
+  const auto bytes = static_cast<std::uint64_t>(dtype_bits(tensor.dtype)) / 8;
+  throw Error(fmt::format("{}: value {} of it, byte {} of the file, is NaN", state.place(tensor),
+                          index, tensor.offset + index * bytes));
 }
 
 bool input_scales_are_nvfp4(const State& state) {

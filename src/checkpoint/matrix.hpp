@@ -55,7 +55,8 @@ LoadedMatrix load_matrix(const State& state, const StoredMatrix& matrix, Keep& k
 // One of the values of an F32 tensor, as a positive multiplier.
 float load_scale(const State& state, const Tensor& tensor, std::int64_t index, bool is_reciprocal);
 
-// F32, BF16, F16 and F64 as floats: `count` values from `first` on.
+// F32, BF16, F16 and F64 as floats: `count` values from `first` on. Throws Error on a NaN among
+// them, naming its offset.
 std::vector<float> load_values(const State& state, const Tensor& tensor, std::int64_t first,
                                std::int64_t count);
 
@@ -66,6 +67,11 @@ void check_scales(const State& state, const Tensor& tensor, const std::uint8_t* 
 
 // Whether the files say that activations are NVFP4 where they give scales for them.
 bool input_scales_are_nvfp4(const State& state);
+
+// Throw Error where there is none, on another shape, and on a type that load_values does not read.
+const Tensor& need_tensor(const State& state, const std::string& name);
+void need_shape(const State& state, const Tensor& tensor, const std::vector<std::int64_t>& shape);
+void need_floats(const State& state, const Tensor& tensor);
 
 std::int64_t value_count(const Tensor& tensor);
 std::string shape_text(const Tensor& tensor);  // "[64, 128]"

@@ -137,12 +137,6 @@ class Planner {
   }
 
   void cut(const StoredStack& stack, std::int64_t expert, const Rows& rows, std::size_t scale) {
-    for (const char* suffix : {".weight", ".weight_packed"}) {
-      const Tensor* other = state_.find(rows.name + suffix);
-      if (other == nullptr) continue;
-      throw Error(fmt::format("{}: stands beside the stack '{}'; which of them counts?",
-                              state_.place(*other), stack.codes->name));
-    }
     plan_.rounded.push_back({.name = rows.name,
                              .matrices = {part(stack, expert, rows.first, rows.step, rows.count)},
                              .scale = scale});

@@ -92,13 +92,6 @@ const Tensor& need_part(const State& state, const Tensor& codes, const char* suf
   throw Error(fmt::format("{}: there is no '{}{}' to it", state.place(codes), codes.name, suffix));
 }
 
-void need_stack_shape(const State& state, const Tensor& tensor,
-                      const std::vector<std::int64_t>& shape) {
-  if (tensor.shape == shape) return;
-  throw Error(fmt::format("{}: has shape {}, [{}] is needed", state.place(tensor),
-                          shape_text(tensor), fmt::join(shape, ", ")));
-}
-
 void locate_scales(const State& state, StoredStack& stack) {
   const std::string place = state.place(*stack.codes);
   nvfp4::check_extent(place.c_str(), {.name = "K / 2",
@@ -114,8 +107,8 @@ void locate_scales(const State& state, StoredStack& stack) {
     throw Error(fmt::format("{}: is {}, F8_E4M3 is needed", state.place(*stack.scales),
                             stack.scales->dtype));
   }
-  need_stack_shape(state, *stack.scales,
-                   {stack.expert_count, stack.k_elements / kBlockElements, stack.rows});
+  need_shape(state, *stack.scales,
+             {stack.expert_count, stack.k_elements / kBlockElements, stack.rows});
   need_scales(state, *stack.global_scale, stack.expert_count);
   if (stack.input_scale != nullptr) need_scales(state, *stack.input_scale, stack.expert_count);
 }
@@ -140,19 +133,23 @@ void transpose_bytes(const std::uint8_t* in, std::int64_t rows, std::int64_t col
 StoredStack locate_stack(const State& state, const std::string& name, bool rows_first) {
   StoredStack stack;
   stack.rows_first = rows_first;
-  stack.codes = state.find(name);
-  if (stack.codes == nullptr) throw Error(fmt::format("there is no tensor '{}'", name));
+  stack.codes = &need_tensor(state, name);
   if (stack.codes->shape.size() != 3) {
     throw Error(fmt::format("{}: has shape {}; a stack of matrices is needed",
                             state.place(*stack.codes), shape_text(*stack.codes)));
   }
   stack.dtype = stack.codes->dtype;
   stack.expert_count = stack.codes->shape[0];
+  if (stack.expert_count == 0) {
+    throw Error(fmt::format("{}: has shape {}, and so no experts", state.place(*stack.codes),
+                            shape_text(*stack.codes)));
+  }
   stack.rows = stack.codes->shape[rows_first ? 1 : 2];
   stack.k_elements = stack.codes->shape[rows_first ? 2 : 1];
   stack.bias = state.find(name + "_bias");
   if (stack.bias != nullptr) {
-    need_stack_shape(state, *stack.bias, {stack.expert_count, stack.rows});
+    need_floats(state, *stack.bias);
+    need_shape(state, *stack.bias, {stack.expert_count, stack.rows});
   }
   if (stack.dtype != "U8") return stack;
   stack.format = CheckpointFormat::kModelOpt;

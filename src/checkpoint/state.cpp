@@ -17,7 +17,6 @@ namespace {
 
 constexpr const char* kIndexName = "model.safetensors.index.json";
 constexpr std::uint64_t kIndexBytesMax = 1u << 28;
-constexpr std::uint64_t kConfigBytesMax = 1u << 24;
 
 std::vector<std::filesystem::path> safetensors_files(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <memory>
@@ -52,7 +53,10 @@ std::optional<std::vector<float>> global_scales(const Checkpoint& checkpoint, co
   if (!name.starts_with(prefix) || tensor.dtype != "F32") return {};
   const bool reciprocal = name.ends_with(".weight_global_scale");
   if (!reciprocal && !name.ends_with("weight_scale_2")) return {};
-  std::vector<float> scales = checkpoint.values(tensor);
+  // As they are: NaN among them is this command's to say.
+  const std::shared_ptr<const std::byte> bytes = checkpoint.bytes(tensor);
+  std::vector<float> scales(static_cast<std::size_t>(tensor.byte_count / sizeof(float)));
+  std::memcpy(scales.data(), bytes.get(), scales.size() * sizeof(float));
   if (reciprocal) {
     for (float& scale : scales) scale = 1.0f / scale;
   }
@@ -107,6 +111,10 @@ void load_all(const Checkpoint& checkpoint, InspectedLayer& inspected) {
   try {
     for (std::int64_t i = 0; i < layer.expert_count; ++i) checkpoint.expert(layer, i);
     if (layer.shared_dtype == "NVFP4") checkpoint.shared_expert(layer);
+    for (const std::string* name : {&layer.router_weight, &layer.router_bias,
+                                    &layer.router_logits_bias, &layer.shared_gate}) {
+      if (const Tensor* tensor = checkpoint.find(*name)) checkpoint.values(*tensor);
+    }
   } catch (const Error& error) {
     inspected.faults.emplace_back(error.what());
   }
@@ -248,6 +256,7 @@ void print_inspection(const InspectOptions& options, const Checkpoint& checkpoin
     print_layers(layers);
   }
   for (const InspectedLayer& inspected : layers) {
+    for (const std::string& note : inspected.layer.notes) fmt::print("note: {}\n", note);
     for (const std::string& fault : inspected.faults) fmt::print("fault: {}\n", fault);
   }
 }
@@ -277,6 +286,7 @@ nlohmann::ordered_json layer_json(const InspectedLayer& inspected) {
     json["gate_up_scales_differ"] = inspected.scales.gate_up_differ;
   }
   json["runs_as"] = runs_as(inspected);
+  json["notes"] = layer.notes;
   json["faults"] = inspected.faults;
   return json;
 }
@@ -352,7 +362,8 @@ Command inspect_command() {
                    .value = &options->path,
                    .what = "A folder with safetensors files, its index, or one file",
                    .required = true},
-                  {"--deep", &options->deep, "Read every expert's scales, to find NaN among them"},
+                  {"--deep", &options->deep,
+                   "Read all scales, biases and routers, to find NaN among them"},
                   {.name = "--pack",
                    .value = &options->pack,
                    .what = "Pack all experts on a device, cpu or gpu, and say how fast it went"},

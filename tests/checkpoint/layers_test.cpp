@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
 
 #include "checkpoint/sample.hpp"
 #include "thresher/checkpoint.hpp"
@@ -125,7 +126,12 @@ std::vector<SampleTensor> tensors_of(const FamilyCase& c, bool modelopt) {
     add_expert(tensors, c, modelopt, module + ".experts." + std::to_string(e), e);
   }
   for (const char* name : c.beside) {
-    tensors.push_back(noisy(module + "." + name, "BF16", {kExpertCount, kHidden}, 16));
+    const std::string_view suffix = name;
+    const bool is_vector = suffix.ends_with("bias");
+    const std::int64_t rows = suffix.starts_with("shared_expert_gate") ? 1 : kExpertCount;
+    tensors.push_back(noisy(module + "." + name, "BF16",
+                            is_vector ? std::vector{kExpertCount} : std::vector{rows, kHidden},
+                            16));
   }
   if (*c.shared != 0) add_expert(tensors, c, modelopt, module + "." + c.shared, kExpertCount);
   return tensors;
@@ -227,13 +233,13 @@ CheckpointLayer layer_of(std::string_view family, const std::string& config_more
 
 TEST(CheckpointLayers, ConfigSaysHowTokensAreRouted) {
   const CheckpointLayer deepseek = layer_of(
-      "deepseek", R"(,"num_experts_per_tok":8,"n_group":8,"topk_group":4,)"
+      "deepseek", R"(,"num_experts_per_tok":2,"n_group":3,"topk_group":2,)"
                   R"("routed_scaling_factor":2.5,"norm_topk_prob":true,"n_routed_experts":3)");
   EXPECT_EQ(deepseek.route.score, RouteScore::kSigmoid);
-  EXPECT_EQ(deepseek.route.top_k, 8);
-  EXPECT_EQ(deepseek.options.top_k, 8);
-  EXPECT_EQ(deepseek.route.group_count, 8);
-  EXPECT_EQ(deepseek.route.groups_kept, 4);
+  EXPECT_EQ(deepseek.route.top_k, 2);
+  EXPECT_EQ(deepseek.options.top_k, 2);
+  EXPECT_EQ(deepseek.route.group_count, 3);
+  EXPECT_EQ(deepseek.route.groups_kept, 2);
   EXPECT_EQ(deepseek.route.scaling, 2.5f);
   EXPECT_TRUE(deepseek.route.renormalize);
   EXPECT_EQ(deepseek.router_bias, "model.layers.1.mlp.gate.e_score_correction_bias");
@@ -243,8 +249,6 @@ TEST(CheckpointLayers, ConfigSaysHowTokensAreRouted) {
   EXPECT_EQ(qwen.route.score, RouteScore::kSoftmax);
   EXPECT_EQ(qwen.route.top_k, 0);
   EXPECT_FALSE(qwen.route.renormalize);
-  EXPECT_EQ(layer_of("deepseek", R"(,"scoring_func":"new","num_experts_per_tok":8)").route.top_k,
-            0);
   EXPECT_EQ(layer_of("gpt_oss").route.score, RouteScore::kSoftmaxOfChosen);
   EXPECT_EQ(layer_of("gpt_oss").router_logits_bias, "model.layers.1.mlp.router.bias");
   EXPECT_EQ(layer_of("deepseek_v4").route.score, RouteScore::kSqrtSoftplus);
@@ -273,6 +277,92 @@ TEST(CheckpointLayers, WhatConfigSaysAndThresherDoesNotComputeIsAFault) {
   EXPECT_NE(fault(R"(,"hidden_act":"gelu")").find("'gelu'"), std::string::npos);
   EXPECT_EQ(fault(R"(,"num_experts":4)"),
             "model.layers.1.mlp.experts: there are 3 experts, config.json says 4");
+}
+
+// A family's layer with one tensor more, less, or of another kind, and what is said of it.
+CheckpointLayer broken_layer(std::string_view family, const std::string& name,
+                             const std::optional<SampleTensor>& instead) {
+  const FamilyCase& c = case_of(family);
+  const std::string full = std::string(c.module) + "." + name;
+  std::vector<SampleTensor> tensors = tensors_of(c, true);
+  std::erase_if(tensors, [&](const SampleTensor& tensor) { return tensor.name == full; });
+  if (instead) tensors.push_back(*instead);
+  const Folder folder;
+  folder.write("x.safetensors", safetensors(tensors));
+  folder.write("config.json", "{" + std::string(c.config) + "}");
+  return Checkpoint(folder.path()).layers().at(0);
+}
+
+TEST(CheckpointLayers, HalfASharedExpertIsAFault) {
+  for (const char* part : {"gate_proj", "up_proj", "down_proj"}) {
+    const std::string name = "shared_expert." + std::string(part) + ".weight";
+    const CheckpointLayer layer = broken_layer("qwen_shared", name, {});
+    ASSERT_EQ(layer.faults.size(), 1u) << name;
+    EXPECT_EQ(layer.faults[0],
+              "x.safetensors: has no tensor 'model.language_model.layers.1.mlp." + name + "'");
+  }
+  const std::string wide = "model.language_model.layers.1.mlp.shared_expert.down_proj.weight";
+  const CheckpointLayer layer = broken_layer("qwen_shared", "shared_expert.down_proj.weight",
+                                             noisy(wide, "BF16", {kHidden, kIntermediate}, 16));
+  ASSERT_EQ(layer.faults.size(), 1u);
+  EXPECT_NE(layer.faults[0].find("is BF16 (none), where '"), std::string::npos) << layer.faults[0];
+}
+
+TEST(CheckpointLayers, ExpertsOfNoKnownNameAreAFault) {
+  const Folder folder;
+  const Checkpoint checkpoint(folder.write(
+      "x.safetensors",
+      safetensors({noisy("model.layers.0.mlp.experts.w13_weight", "BF16", {2, 32, 32}, 16)})));
+  EXPECT_EQ(checkpoint.layers().at(0).expert_count, 0);
+  EXPECT_NE(checkpoint.layers()[0].faults.at(0).find("w13_weight' at byte"), std::string::npos);
+  EXPECT_NE(checkpoint.layers()[0].faults.at(0).find("is none of an expert's tensors"),
+            std::string::npos);
+}
+
+// "mlp" is the module of many families, and config.json says of which.
+TEST(CheckpointLayers, AModelOfAnotherFamilyIsAFaultAndAnUnknownOneANote) {
+  const Folder folder;
+  folder.write("x.safetensors", safetensors(tensors_of(case_of("qwen"), true)));
+  const auto layer = [&](const std::string& config) {
+    folder.write("config.json", config);
+    return Checkpoint(folder.path()).layers().at(0);
+  };
+  const CheckpointLayer contradicted = layer(R"({"model_type":"mixtral"})");
+  EXPECT_EQ(contradicted.faults,
+            (std::vector<std::string>{
+                "config.json: model_type = 'mixtral' is of the family 'mixtral', which has its "
+                "experts in 'block_sparse_moe', not in 'mlp'"}));
+  EXPECT_EQ(contradicted.family, "qwen");
+  EXPECT_TRUE(contradicted.notes.empty());
+  const CheckpointLayer unknown = layer(R"({"model_type":"new_moe"})");
+  EXPECT_TRUE(unknown.faults.empty());
+  EXPECT_EQ(unknown.notes,
+            (std::vector<std::string>{
+                "config.json: no family is known to have the model_type 'new_moe'; by the names "
+                "of its tensors model.layers.1.mlp.experts is of the family 'qwen'"}));
+  const CheckpointLayer unsaid = layer("{}");
+  EXPECT_TRUE(unsaid.faults.empty());
+  EXPECT_TRUE(unsaid.notes.empty());
+  EXPECT_EQ(layer(R"({"model_type":"qwen3_moe"})").notes, std::vector<std::string>{});
+}
+
+TEST(CheckpointLayers, ASecondFamilyInOneFileIsAFaultButForADraft) {
+  std::vector<SampleTensor> tensors = tensors_of(case_of("qwen"), true);
+  FamilyCase other = case_of("mixtral");
+  const auto faults_of_second = [&](const char* module) {
+    other.module = module;
+    std::vector<SampleTensor> both = tensors;
+    for (SampleTensor& tensor : tensors_of(other, true)) both.push_back(std::move(tensor));
+    const Folder folder;
+    const Checkpoint checkpoint(folder.write("x.safetensors", safetensors(both)));
+    EXPECT_TRUE(checkpoint.layers().at(0).faults.empty());
+    return checkpoint.layers().at(1).faults;
+  };
+  EXPECT_EQ(faults_of_second("model.layers.2.block_sparse_moe"),
+            (std::vector<std::string>{
+                "model.layers.2.block_sparse_moe.experts: is of the family 'mixtral', "
+                "model.layers.1.mlp.experts of 'qwen'; layers of one model are of one family"}));
+  EXPECT_EQ(faults_of_second("mtp.layers.0.block_sparse_moe"), std::vector<std::string>{});
 }
 
 // W4A8 files have input scales of another meaning.

@@ -102,6 +102,15 @@ std::vector<Fault> all_faults() {
          {"long_bias", modelopt,
           [](Tensors& t) { t.push_back(noisy(std::string(kModule) + ".bias", "F32", {49}, 32)); },
           "has shape [49], [48] is needed"},
+         {"whole_bias", modelopt,
+          [](Tensors& t) { t.push_back(noisy(std::string(kModule) + ".bias", "I64", {48}, 64)); },
+          "is I64; F32, BF16, F16 or F64 is needed"},
+         {"nan_bias", modelopt,
+          [](Tensors& t) {
+            t.push_back(noisy(std::string(kModule) + ".bias", "F32", {48}, 32));
+            t.back().bytes.replace(4 * 7, 4, bytes_of(kNan));
+          },
+          "value 7 of it, byte", true},
          {"nan_global", modelopt, set(global, kNan), place + global, true},
          {"zero_global", modelopt, set(global, 0), "a scale of 0", true},
          {"negative_global", modelopt, set(global, -1), "a scale of -1", true},
@@ -128,7 +137,8 @@ std::vector<Fault> all_faults() {
          }
          add_matrix(t, false, kModule, 48, 32, 1, 1);
        },
-       "is NVFP4 (compressed-tensors), where the layer's first expert is NVFP4 (modelopt)"});
+       "is NVFP4 (compressed-tensors), where 'model.layers.0.mlp.experts.0.gate_proj.weight' is "
+       "NVFP4 (modelopt)"});
   return faults;
 }
 
@@ -205,6 +215,17 @@ TEST(CheckpointMatrix, ValuesOfAllFloatsAreConverted) {
   }
   EXPECT_NE(complaint([&] { checkpoint.values(*checkpoint.find("i32")); }).find("is I32"),
             std::string::npos);
+  for (const auto& [dtype, nan] :
+       {std::pair("F32", bytes(kNan)), std::pair("F64", bytes(double{kNan})),
+        std::pair("BF16", bytes(std::uint16_t{0x7fc1})),
+        std::pair("F16", bytes(std::uint16_t{0xfe00}))}) {
+    const std::string file = safetensors({{"t", dtype, {2}, std::string(nan.size(), '\0') + nan}});
+    const Checkpoint broken(folder.write("nan.safetensors", file));
+    EXPECT_EQ(complaint([&] { broken.values(*broken.find("t")); }),
+              "nan.safetensors: tensor 't' at byte " +
+                  std::to_string(file.size() - 2 * nan.size()) + ": value 1 of it, byte " +
+                  std::to_string(file.size() - nan.size()) + " of the file, is NaN");
+  }
   Tensor stranger = *checkpoint.find("f32");
   stranger.offset = 1u << 30;
   EXPECT_EQ(complaint([&] { checkpoint.bytes(stranger); }),

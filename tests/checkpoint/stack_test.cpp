@@ -149,6 +149,9 @@ TEST(CheckpointStack, FaultsNameTheTensor) {
       {"", noisy(stack, "U8", {3, 16 * 96}, 8), "a stack of matrices is needed"},
       {"", noisy(stack, "U8", {2, 16, 96}, 8), "has shape"},
       {"", noisy(stack, "U8", {3, 17, 96}, 8), "not a multiple of 16"},
+      {"", noisy(stack, "U8", {0, 16, 96}, 8), "has shape [0, 16, 96], and so no experts"},
+      {"_bias", noisy(stack + "_bias", "I64", {3, 96}, 64), "is I64; F32"},
+      {"", noisy(stack + "_other", "U8", {3, 16, 96}, 8), "has no tensor '"},
   };
   const Folder folder;
   for (const StackFault& fault : faults) {
@@ -161,6 +164,42 @@ TEST(CheckpointStack, FaultsNameTheTensor) {
     EXPECT_NE(message.find(fault.complaint), std::string::npos) << message;
     EXPECT_EQ(complaint([&] { checkpoint.expert(checkpoint.layers()[0], 0); }), message);
   }
+}
+
+// Who would compute with one of two?
+TEST(CheckpointStack, ExpertsBesideAStackAreAFault) {
+  std::vector<SampleTensor> tensors = stacked_layer("model.layers.0.mlp");
+  add_matrix(tensors, true, "model.layers.0.mlp.experts.1.up_proj", 48, 32, 1, 0);
+  const Folder folder;
+  const Checkpoint checkpoint(folder.write("x.safetensors", safetensors(tensors)));
+  const CheckpointLayer& layer = checkpoint.layers().at(0);
+  const std::string fault =
+      "tensor 'model.layers.0.mlp.experts.1.up_proj.weight' stands beside the stack of experts "
+      "'model.layers.0.mlp.experts.gate_up_proj'; which of them counts?";
+  EXPECT_EQ(layer.faults.at(0), fault);
+  EXPECT_EQ(complaint([&] { checkpoint.expert(layer, 0); }), fault);
+}
+
+TEST(CheckpointStack, ExpertsWithoutAGateAreNoStack) {
+  const Folder folder;
+  const Checkpoint checkpoint(
+      folder.write("x.safetensors", safetensors(stacked_layer("backbone.layers.0.mixer"))));
+  EXPECT_EQ(checkpoint.layers().at(0).faults.at(0),
+            "backbone.layers.0.mixer.experts.gate_up_proj: experts of the family 'nemotron' have "
+            "no gate, and cannot be a stack");
+}
+
+TEST(CheckpointStack, ANanBiasIsNamedByItsByte) {
+  std::vector<SampleTensor> tensors = stacked_layer("model.layers.0.mlp");
+  SampleTensor& bias = tensors[4];
+  ASSERT_EQ(bias.name, "model.layers.0.mlp.experts.gate_up_proj_bias");
+  bias.bytes.replace(2 * (96 + 5), 2, "\xc1\x7f");
+  const Folder folder;
+  const Checkpoint checkpoint(folder.write("x.safetensors", safetensors(tensors)));
+  const CheckpointLayer& layer = checkpoint.layers().at(0);
+  EXPECT_EQ(complaint([&] { checkpoint.expert(layer, 0); }), "no error");
+  EXPECT_NE(complaint([&] { checkpoint.expert(layer, 1); }).find("value 101 of it"),
+            std::string::npos);
 }
 
 TEST(CheckpointStack, ANanScaleIsNamedByItsByte) {

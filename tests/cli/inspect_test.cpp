@@ -106,5 +106,26 @@ TEST(Inspect, FaultsAreListedAndTheAnswerIsNo) {
   EXPECT_TRUE(has(broken.err, "thresher: y.safetensors: 7 bytes are too few")) << broken.err;
 }
 
+// A NaN in a router is found where all bytes are looked at, and a guess is no fault.
+TEST(Inspect, RoutersAreReadAndGuessesNoted) {
+  std::vector<SampleTensor> tensors = sample_model();
+  tensors.push_back(noisy("model.layers.0.mlp.gate.weight", "BF16", {1, 32}, 16));
+  const Folder folder;
+  folder.write("config.json", R"({"model_type":"new_moe"})");
+  folder.write("x.safetensors", safetensors(tensors));
+  const Outcome noted = run_thresher({"inspect", folder.path(), "--deep"});
+  EXPECT_EQ(noted.exit_code, 0) << noted.out;
+  EXPECT_TRUE(has(noted.out, "note: config.json: no family is known to have the model_type"))
+      << noted.out;
+  tensors.back().bytes.replace(6, 2, "\xc1\x7f");
+  folder.write("x.safetensors", safetensors(tensors));
+  EXPECT_EQ(run_thresher({"inspect", folder.path()}).exit_code, 0);
+  const Outcome deep = run_thresher({"inspect", folder.path(), "--deep", "--json"});
+  EXPECT_EQ(deep.exit_code, 1);
+  const auto found = nlohmann::json::parse(deep.out);
+  EXPECT_TRUE(has(found["layers"][0]["faults"][0], "value 3 of it, byte ")) << deep.out;
+  EXPECT_EQ(found["layers"][0]["notes"].size(), 1u);
+}
+
 }  // namespace
 }  // namespace thresher::cli
