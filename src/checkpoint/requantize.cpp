@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "assert.hpp"
+#include "checkpoint/new_configs.hpp"
 #include "checkpoint/partial_folder.hpp"
 #include "checkpoint/plain_matrix.hpp"
 #include "checkpoint/rounding_plan.hpp"
@@ -24,10 +25,7 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 using nvfp4::Rules;
 
-constexpr const char* kConfigName = "config.json";
-constexpr const char* kQuantConfigName = "hf_quant_config.json";
 constexpr const char* kShardIndexName = "model.safetensors.index.json";
-constexpr std::string_view kWeight = ".weight";
 
 // One tensor of a file that is written.
 struct NewTensor {
@@ -56,9 +54,9 @@ class Work {
         rules_(job.format == CheckpointFormat::kModelOpt ? Rules::kModelOpt
                                                          : Rules::kCompressedTensors) {}
 
-  std::int64_t tensor_count() const { return static_cast<std::int64_t>(state_.tensors().size()); }
-
   RequantizationReport run() {
+    refuse_quantised(from_folder());
+    if (job_.begin) job_.begin(static_cast<std::int64_t>(state_.tensors().size()));
     PartialFolder folder(job_.to);
     OrderedJson weight_map = OrderedJson::object();
     std::vector<std::pair<std::string, std::string>> places;
@@ -69,7 +67,7 @@ class Work {
       for (const NewTensor& tensor : tensors) places.emplace_back(tensor.name, name);
     }
     if (state_.paths().size() > 1) write_index(folder.path(), places);
-    write_configs(folder.path());
+    write_configs(state_, plan_, job_.format, from_folder(), folder.path());
     copy_company(folder.path());
     folder.finish();
     return report_;
@@ -315,65 +313,7 @@ class Work {
     out.close();
   }
 
-  // Matrices that a reader would take for linear layers and that were left as they are.
-  OrderedJson ignored_modules() const {
-    OrderedJson ignored = OrderedJson::array();
-    for (const Tensor& tensor : state_.tensors()) {
-      const bool is_matrix = tensor.name.ends_with(kWeight) && tensor.shape.size() == 2;
-      if (!is_matrix || plan_.replaced.contains(&tensor)) continue;
-      ignored.push_back(tensor.name.substr(0, tensor.name.size() - kWeight.size()));
-    }
-    return ignored;
-  }
-
-  OrderedJson quantization_config() const {
-    const OrderedJson producer = {{"name", "thresher"}};
-    OrderedJson weights = {
-        {"num_bits", 4}, {"type", "float"}, {"group_size", kBlockElements}, {"dynamic", false}};
-    if (is_modelopt()) {
-      return {{"config_groups", {{"group_0", {{"targets", {"Linear"}}, {"weights", weights}}}}},
-              {"ignore", ignored_modules()},
-              {"quant_algo", "W4A16_NVFP4"},
-              {"producer", producer},
-              {"quant_method", "modelopt"}};
-    }
-    weights.update({{"strategy", "tensor_group"},
-                    {"symmetric", true},
-                    {"scale_dtype", "torch.float8_e4m3fn"}});
-    const OrderedJson group = {{"format", "nvfp4-pack-quantized"},
-                               {"input_activations", nullptr},
-                               {"output_activations", nullptr},
-                               {"targets", {"Linear"}},
-                               {"weights", weights}};
-    return {{"config_groups", {{"group_0", group}}}, {"format", "nvfp4-pack-quantized"},
-            {"ignore", ignored_modules()},           {"kv_cache_scheme", nullptr},
-            {"quant_method", "compressed-tensors"},  {"quantization_status", "compressed"}};
-  }
-
   std::filesystem::path from_folder() const { return state_.paths().front().parent_path(); }
-
-  void write_configs(const std::filesystem::path& folder) const {
-    const std::filesystem::path config = from_folder() / kConfigName;
-    if (std::filesystem::exists(config)) {
-      constexpr std::uint64_t kBytesMax = 1u << 24;  // the reader has parsed it
-      OrderedJson json = OrderedJson::parse(read_text(config, kBytesMax));
-      json["quantization_config"] = quantization_config();
-      write_json(folder / kConfigName, json);
-    }
-    if (!is_modelopt()) return;
-    write_json(folder / kQuantConfigName, {{"producer", {{"name", "thresher"}}},
-                                           {"quantization",
-                                            {{"quant_algo", "W4A16_NVFP4"},
-                                             {"kv_cache_quant_algo", nullptr},
-                                             {"group_size", kBlockElements},
-                                             {"exclude_modules", ignored_modules()}}}});
-  }
-
-  static void write_json(const std::filesystem::path& path, const OrderedJson& json) {
-    NewFile out(path);
-    out.write(json.dump(2) + "\n");
-    out.close();
-  }
 
   // Tokenizers, templates and the like; of a single file, nothing but config.json goes with it.
   void copy_company(const std::filesystem::path& folder) const {
@@ -413,10 +353,6 @@ auto with_plain_errors(const std::filesystem::path& path, const Call& call) {
 
 RequantizationReport requantize(const Requantization& job) {
   return with_plain_errors(job.to, [&] { return Work(job).run(); });
-}
-
-std::int64_t tensor_count(const Requantization& job) {
-  return with_plain_errors(job.from, [&] { return Work(job).tensor_count(); });
 }
 
 }  // namespace thresher::checkpoint

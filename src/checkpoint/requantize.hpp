@@ -4,7 +4,8 @@
 // other file is copied as it is.
 //
 // gate and up of an expert share one global scale, as both makers write them. The result appears
-// under its name only when it is whole.
+// under its name only when it is whole. A checkpoint whose files say that something in it is
+// quantised already is refused.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,8 @@ struct Requantization {
   CheckpointFormat format = CheckpointFormat::kCompressedTensors;
   bool linears = false;  // all linear layers, and not only the experts'
   int thread_count = 0;
+  // Called once, with how often `progress` will be called.
+  std::function<void(std::int64_t tensor_count)> begin = {};
   // Called before each tensor that is rounded or copied.
   std::function<void(const std::string& tensor)> progress = {};
 };
@@ -36,8 +39,5 @@ struct RequantizationReport {
 
 // Throws Error, and leaves nothing behind then.
 RequantizationReport requantize(const Requantization& job);
-
-// How often progress will be called.
-std::int64_t tensor_count(const Requantization& job);
 
 }  // namespace thresher::checkpoint

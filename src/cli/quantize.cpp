@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "checkpoint/requantize.hpp"
 #include "cli/command_line.hpp"
@@ -32,10 +33,11 @@ int run_quantize(const QuantizeCommandOptions& options) {
                                  .linears = options.modules == "linears",
                                  .thread_count = options.thread_count};
   const auto start = std::chrono::steady_clock::now();
-  Progress progress(checkpoint::tensor_count(job));
-  job.progress = [&](const std::string& tensor) { progress.begin_step(tensor); };
+  std::optional<Progress> progress;
+  job.begin = [&](std::int64_t tensor_count) { progress.emplace(tensor_count); };
+  job.progress = [&](const std::string& tensor) { progress->begin_step(tensor); };
   const checkpoint::RequantizationReport report = checkpoint::requantize(job);
-  progress.clear();
+  progress.reset();
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (options.json) {

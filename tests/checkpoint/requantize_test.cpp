@@ -126,11 +126,12 @@ TEST(Requantize, WritesTheMakersBytesAndCopiesTheRest) {
       write_plain(folder, dtype);
       const Folder parent;
       std::int64_t steps = 0;
+      std::int64_t promised = -1;
       const Requantization job{.from = folder.path(),
                                .to = parent.path() / "out",
                                .format = format,
+                               .begin = [&](std::int64_t count) { promised = count; },
                                .progress = [&](const std::string&) { ++steps; }};
-      const std::int64_t promised = tensor_count(job);
       const RequantizationReport report = requantize(job);
       EXPECT_EQ(steps, promised);
       EXPECT_EQ(report.matrix_count, 9);
@@ -322,11 +323,12 @@ TEST(Requantize, StacksOfExpertsAreRoundedAsTheirMakersWriteThem) {
         folder.write("x.safetensors", safetensors(stacked_model(model, dtype)));
         const Folder parent;
         std::int64_t steps = 0;
+        std::int64_t promised = -1;
         const Requantization job{.from = folder.path(),
                                  .to = parent.path() / "out",
                                  .format = format,
+                                 .begin = [&](std::int64_t count) { promised = count; },
                                  .progress = [&](const std::string&) { ++steps; }};
-        const std::int64_t promised = tensor_count(job);
         const RequantizationReport report = requantize(job);
         EXPECT_EQ(steps, promised);
         EXPECT_EQ(report.element_count, 3 * kRoundedExperts * kRoundedHidden * kRoundedInner);
@@ -408,6 +410,40 @@ TEST(Requantize, WhatCannotBeDoneLeavesNothing) {
         complaint([&] { requantize({.from = from, .to = parent.path() / "out"}); });
     EXPECT_NE(message.find(refusal.complaint), std::string::npos) << message;
     EXPECT_TRUE(std::filesystem::is_empty(parent.path())) << refusal.name;
+  }
+}
+
+// FP8 matrices beside the experts would become plain ones in what the new files say.
+TEST(Requantize, WhatIsQuantisedAlreadyIsRefused) {
+  struct Said {
+    const char* file;
+    const char* text;
+    const char* complaint;  // "no error"
+  };
+  const Said all[] = {
+      {"config.json", R"({"quantization_config":{"quant_method":"fp8"}})",
+       "config.json: 'quantization_config' says how"},
+      {"config.json", R"({"text_config":{"quantization_config":{"quant_method":"fp8"}}})",
+       "config.json: 'text_config' has a 'quantization_config' says how"},
+      {"config.json", R"({"compression_config":{"format":"dense"}})", "'compression_config'"},
+      {"hf_quant_config.json", R"({"quantization":{"quant_algo":"FP8"}})",
+       "hf_quant_config.json says how"},
+      {"config.json", R"({"quantization_config":null,"text_config":{"quantization_config":{}}})",
+       "no error"},
+  };
+  for (const Said& said : all) {
+    for (const CheckpointFormat format :
+         {CheckpointFormat::kModelOpt, CheckpointFormat::kCompressedTensors}) {
+      const Folder folder;
+      folder.write("x.safetensors", safetensors(plain_layer("BF16", "experts.0")));
+      folder.write(said.file, said.text);
+      const Folder parent;
+      const std::string message = complaint([&] {
+        requantize({.from = folder.path(), .to = parent.path() / "out", .format = format});
+      });
+      EXPECT_NE(message.find(said.complaint), std::string::npos) << message;
+      EXPECT_EQ(std::filesystem::is_empty(parent.path()), message != "no error");
+    }
   }
 }
 
