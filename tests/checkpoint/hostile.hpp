@@ -26,7 +26,7 @@ inline std::vector<Hostile> hostile_files() {
     return with_length("{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":" +
                        std::string(first) + "},\"b\":{\"dtype\":\"U8\",\"shape\":[2]," +
                        "\"data_offsets\":" + std::string(second) + "}}") +
-           "1234";
+           "12345";
   };
   std::string gigantic(8, '\0');
   gigantic[4] = 1;  // 4 GiB of header
@@ -94,7 +94,8 @@ inline std::vector<Hostile> hostile_files() {
       {"ends_early", tensor(dtype + R"("shape":[3],"data_offsets":[0,3])"), "belong to no tensor"},
       {"overlap", two("[0,2]", "[1,3]"), "overlaps the one before it"},
       {"same_bytes", two("[0,2]", "[0,2]"), "overlaps the one before it"},
-      {"hole", two("[0,2]", "[3,5]"), "past the end"},
+      {"hole", two("[0,2]", "[3,5]"), "leaves a hole from byte"},
+      {"second_past_the_end", two("[0,2]", "[4,6]"), "past the end"},
       {"duplicate_tensor", with_length("{\"t\":{" + good + "},\"t\":{" + good + "}}") + "1234",
        "'t' stands twice in the header"},
       {"duplicate_field", tensor(dtype + good), "'dtype' stands twice"},
