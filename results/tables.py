@@ -3,8 +3,9 @@
 """Writes the tables of README.md, results/README.md, docs/hopper.md, docs/moe.md and docs/python.md that come from the files in results/.
 
 A table stands between the lines `<!-- table FILE -->` and `<!-- end of table -->`, or `<!-- table FILE SUITE... -->` for
-some of its suites, where FILE is made by `thresher bench --json`, by choice.py, by rematch.py, by bench/generation.py or by
-`thresher ledger export`, from the root of the house. Where FILE is the folder results/h200, it is the table of goals.
+some of its suites (of layers: `products` and `goals` for what they say of them), where FILE is made by `thresher bench --json`,
+by choice.py, by rematch.py, by bench/generation.py or by `thresher ledger export`, from the root of the house. Where FILE is the
+folder results/h200, it is the table of goals.
 
     results/tables.py            rewrites the tables
     results/tables.py --check    exit code 1 if a document does not show what the files say
@@ -225,19 +226,74 @@ def generation_table(rows):
                          f"{row['prefill_tokens_per_s']:,}", *(f"{row[key]:,.0f}" for key in batches)] for row in rows))
 
 
-def layers_table(file):
-    """A row per layer and routing, a column per number of tokens."""
-    rows = rows_of(file)
-    peers = {}  # the better one's time
+def better_peers(file):
+    """The better peer's time for each layer, routing and number of tokens."""
+    peers = {}
     for row in rows_of(str(pathlib.Path(file).parent / "layer_peers.jsonl")):
         key = row["layer"], row["routing"], row["tokens"]
         peers[key] = min(row["median_us"], peers.get(key, row["median_us"]))
+    return peers
+
+
+def layers_table(file):
+    """A row per layer and routing, a column per number of tokens."""
+    rows = rows_of(file)
+    peers = better_peers(file)
     cells = {}
     for row in rows:
         key = row["layer"], row["routing"], row["tokens"]
         ratio = f", {peers[key] / row['median_us']:.2f}x" if key in peers else ""
         cells[key] = f"{us_text(row['median_us'])} ({row['share_of_light']:.2f}{ratio})"
     return layer_rows(cells)
+
+
+def bytes_over_products(row):
+    """The least that a layer takes of its products: gather writes rows and combine reads them, x and out pass once."""
+    rows_bytes = row["rows"] * row["hidden"] * (2 + 4)
+    tokens_bytes = row["tokens"] * row["hidden"] * (2 + 2)
+    microseconds = (rows_bytes + tokens_bytes) / row["ceilings"]["read_gb_per_s"] * 1e-3
+    return 1 + microseconds / row["products_us"]
+
+
+def layer_products_table(file):
+    return layer_rows({(row["layer"], row["routing"], row["tokens"]):
+                       f"{row['over_products']:.2f} ({bytes_over_products(row):.2f})"
+                       for row in rows_of(file) if row["products_us"] > 0})
+
+
+def layer_goals_table(file):
+    """What was asked of a layer, in how many places it is reached, and the others."""
+    rows = rows_of(file)
+    peers = better_peers(file)
+
+    def goal(what, asked, reached, value):
+        missed = [row for row in asked if not reached(row)]
+        layers = {row["layer"]: [] for row in missed}
+        for row in missed:
+            layers[row["layer"]].append(f"{row['tokens']} ({value(row)})")
+        places = "; ".join(f"`{layer}` at {', '.join(cells)}" for layer, cells in layers.items())
+        return [what, f"{len(asked) - len(missed)} of {len(asked)}", places or "–"]
+
+    def speedup(row):
+        return peers[row["layer"], row["routing"], row["tokens"]] / row["median_us"]
+
+    def of(layer, tokens):
+        return [row for row in rows if (row["layer"], row["tokens"]) == (layer, tokens)]
+
+    def peer_goal(what, factor, asked):
+        return goal(what, asked, lambda row: speedup(row) >= factor, lambda row: f"{speedup(row):.3f}x")
+
+    return table(["goal", "> reached", "not reached at T ="], [
+        goal("`qwen3.6-35b-a3b`, T = 1: at most 20 µs", of("qwen3.6-35b-a3b", 1),
+             lambda row: row["median_us"] <= 20, lambda row: us_text(row["median_us"])),
+        goal("`qwen3-235b-a22b`, T = 64: at least 0.70 of the floor", of("qwen3-235b-a22b", 64),
+             lambda row: row["share_of_light"] >= 0.7, lambda row: f"{row['share_of_light']:.3f}"),
+        peer_goal("T ≤ 256: at least 1.3x the better peer", 1.3, [row for row in rows if row["tokens"] <= 256]),
+        peer_goal("T > 256: at least 1.15x the better peer", 1.15, [row for row in rows if row["tokens"] > 256]),
+        goal("T ≥ 16: at most 1.15 of its own products", [row for row in rows if row["tokens"] >= 16],
+             lambda row: row["over_products"] <= 1.15,
+             lambda row: f"{row['over_products']:.2f}" +
+             (f", bytes alone {bytes_over_products(row):.2f}" if bytes_over_products(row) > 1.15 else ""))])
 
 
 def layer_peers_table(file):
@@ -294,7 +350,8 @@ def table_of(file, suites):
     if file.endswith("/layer_peers.jsonl"):
         return layer_peers_table(file)
     if file.endswith("/layers.jsonl"):
-        return layers_table(file)
+        kinds = {"products": layer_products_table, "goals": layer_goals_table}
+        return kinds.get("".join(suites), layers_table)(file)
     if file.endswith("/llama_layers.jsonl"):
         return llama_layers_table(rows_of(file))
     if file.endswith("_alone.jsonl"):

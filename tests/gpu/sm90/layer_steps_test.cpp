@@ -64,7 +64,8 @@ struct Count {
   std::int64_t launches;
 };
 
-// Few tokens take three launches, others four, or six with an activation between the products; and
+// Few tokens take three launches, others four, or six with an activation between the products
+// (these tiles get their activations from the products' own blocks: no kernel before them); and
 // nothing is asked of the driver besides, which is most of what a call costs the host.
 TEST_F(LayerOnADriver, ACallIsItsLaunchesAndNothingElse) {
   MoeOptions options{.top_k = 2, .tokens_max = kTokensMax};
