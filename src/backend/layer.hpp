@@ -81,6 +81,9 @@ class LayerSteps {
   // Kernels that each step launches; 0 on the CPU.
   virtual std::int64_t launch_count() const = 0;
 
+  // Whether the device can read and write there. May ask a driver; waits for nothing.
+  virtual bool reaches(const void* /*address*/) const { return true; }
+
   // Counts and sorts the slots, and writes the first product's activations.
   virtual void gather(const MoeTokens& tokens, void* stream) const = 0;
   // From gate (and up) to h; not for kNothing.

@@ -169,6 +169,7 @@ std::vector<std::string> DeviceLayer::variants(std::int64_t token_count) const {
 void DeviceLayer::enqueue(const MoeTokens& tokens, void* stream) const {
   check(tokens, steps_->row_alignment());
   if (tokens.token_count == 0) return;
+  check_reached(tokens);
   const std::unique_lock turn = device_.turn(turn_);
   queue(tokens, stream);
 }
@@ -272,6 +273,27 @@ void DeviceLayer::check(const MoeTokens& tokens, std::size_t row_alignment) cons
   check_address("ids", tokens.ids, sizeof(std::int32_t));
   check_address("weights", tokens.weights, sizeof(float));
   check_rows("out", tokens.out, tokens.out_stride_elements, options().out);
+}
+
+// A driver is asked of addresses that the call before did not have: asking is not for nothing.
+void DeviceLayer::check_reached(const MoeTokens& tokens) const {
+  const std::pair<const char*, const void*> given[] = {{"x", tokens.x},
+                                                       {"ids", tokens.ids},
+                                                       {"weights", tokens.weights},
+                                                       {"shared_weights", tokens.shared_weights},
+                                                       {"out", tokens.out}};
+  static_assert(std::size(given) == std::tuple_size_v<decltype(reached_)>);
+  for (std::size_t i = 0; i < std::size(given); ++i) {
+    const auto& [name, address] = given[i];
+    if (address == nullptr || reached_[i].load(std::memory_order_relaxed) == address) continue;
+    if (!steps_->reaches(address)) {
+      throw Error(
+          fmt::format("{} is memory of the host, where this device does not reach: enqueue() takes "
+                      "the device's own, forward() the host's",
+                      name));
+    }
+    reached_[i].store(address, std::memory_order_relaxed);
+  }
 }
 
 // Memory of the device for what forward() copies there, once somebody calls it. False where the

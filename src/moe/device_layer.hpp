@@ -4,6 +4,8 @@
 // (backend/layer.hpp). So a call brings nothing but addresses, and this file serves every device.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -77,6 +79,7 @@ class DeviceLayer {
   const BoundRung& rung_for(std::int64_t token_count) const;
   void queue(const MoeTokens& tokens, void* stream) const;
   void check(const MoeTokens& tokens, std::size_t row_alignment) const;
+  void check_reached(const MoeTokens& tokens) const;
   bool stage() const;
   void forward_staged(const MoeTokens& tokens) const;
 
@@ -90,6 +93,8 @@ class DeviceLayer {
   // A device with memory of its own: where forward() puts x, ids, weights, shared weights and out.
   mutable std::vector<std::unique_ptr<backend::Buffer>> staging_;
   mutable std::mutex turn_;
+  // What the last call gave and the device can reach: x, ids, weights, shared weights and out.
+  mutable std::array<std::atomic<const void*>, 5> reached_ = {};
 };
 
 }  // namespace thresher::moe

@@ -67,8 +67,12 @@ enum DeviceAttribute : int {
   kComputeCapabilityMinor = 76,
   kSharedBytesPerMultiprocessor = 81,
   kRegistersPerMultiprocessor = 82,
+  kPageableMemoryAccess = 88,
   kSharedBytesPerBlockOptIn = 97,
 };
+
+// What may be asked of an address.
+enum PointerAttribute : int { kPointerMemoryType = 2 };
 
 // What may be asked of a kernel, and set.
 enum FunctionAttribute : int {

@@ -70,6 +70,7 @@ DeviceProperties device_properties(const Driver& driver, int index) {
       .clock_khz = attribute_or_zero(driver, cuda::kClockRateKhz, device),
       .memory_clock_khz = attribute_or_zero(driver, cuda::kMemoryClockRateKhz, device),
       .memory_bus_bits = attribute_or_zero(driver, cuda::kMemoryBusBits, device),
+      .pageable_access = attribute_or_zero(driver, cuda::kPageableMemoryAccess, device) != 0,
   };
 }
 

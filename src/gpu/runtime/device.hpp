@@ -26,6 +26,7 @@ struct DeviceProperties {
   int clock_khz = 0;
   int memory_clock_khz = 0;
   int memory_bus_bits = 0;
+  bool pageable_access = false;  // reads and writes any memory of its process
 
   // What NVRTC compiles for: "sm_90a". From Hopper on with the features of that very chip.
   std::string architecture() const;

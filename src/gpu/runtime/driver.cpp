@@ -37,6 +37,7 @@ void bind_memory(Library& library, Driver& driver) {
   library.required(driver.cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2");
   library.required(driver.cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2");
   library.required(driver.cuMemsetD8Async, "cuMemsetD8Async");
+  library.optional(driver.cuPointerGetAttribute, "cuPointerGetAttribute");
   library.required(driver.cuIpcGetMemHandle, "cuIpcGetMemHandle");
   library.required(driver.cuIpcOpenMemHandle, "cuIpcOpenMemHandle_v2");
   library.required(driver.cuIpcCloseMemHandle, "cuIpcCloseMemHandle");

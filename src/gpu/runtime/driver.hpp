@@ -46,6 +46,8 @@ struct Driver {
                                     cuda::Stream) = nullptr;
   cuda::Result (*cuMemsetD8Async)(cuda::DevicePointer, unsigned char, std::size_t count,
                                   cuda::Stream) = nullptr;
+  cuda::Result (*cuPointerGetAttribute)(void* value, cuda::PointerAttribute,
+                                        cuda::DevicePointer) = nullptr;  // may be absent
   cuda::Result (*cuIpcGetMemHandle)(cuda::IpcMemoryHandle*, cuda::DevicePointer) = nullptr;
   cuda::Result (*cuIpcOpenMemHandle)(cuda::DevicePointer*, cuda::IpcMemoryHandle,
                                      unsigned flags) = nullptr;

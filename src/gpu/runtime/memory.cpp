@@ -119,4 +119,14 @@ MappedBuffer::MappedBuffer(const Device& device, const cuda::IpcMemoryHandle& ha
   owned_ = {device.context(), address};
 }
 
+bool is_known_address(const Context& context, const void* address) {
+  if (context.driver().cuPointerGetAttribute == nullptr) return true;
+  context.make_current();
+  unsigned memory_type = 0;
+  // Anything else that it answers is no word about the address.
+  return context.driver().cuPointerGetAttribute(&memory_type, cuda::kPointerMemoryType,
+                                                reinterpret_cast<cuda::DevicePointer>(address)) !=
+         cuda::kInvalidValue;
+}
+
 }  // namespace thresher::gpu

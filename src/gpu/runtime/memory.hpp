@@ -72,6 +72,10 @@ class MappedBuffer {
   Owned<cuda::DevicePointer, &Driver::cuIpcCloseMemHandle> owned_;
 };
 
+// Whether the driver knows what lies there: memory of a device, or of the host that was made known
+// to it. A kernel that goes elsewhere ends its context. True where the driver cannot be asked.
+bool is_known_address(const Context& context, const void* address);
+
 // Values as the bytes that copies take.
 template <typename Range>
 auto bytes_of(Range& range) {

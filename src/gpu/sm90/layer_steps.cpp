@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "gpu/runtime/kernel_source.hpp"
+#include "gpu/runtime/memory.hpp"
 #include "gpu/sm90/entry_source.hpp"
 #include "gpu/sm90/layer_plan.hpp"
 #include "parallel.hpp"
@@ -36,7 +37,11 @@ class GpuSteps : public backend::LayerSteps {
  public:
   GpuSteps(const Gpu& gpu, const SmLimits& limits, const backend::LayerShape& shape,
            const backend::LayerMemory& memory)
-      : context_(gpu.device.context()), limits_(limits), shape_(shape), memory_(memory) {
+      : context_(gpu.device.context()),
+        reaches_all_(gpu.device.properties().pageable_access),
+        limits_(limits),
+        shape_(shape),
+        memory_(memory) {
     for (const LayerConfig& config : layer_configs(shape)) kernels_.emplace_back(config);
     for_each_in_parallel(std::ssize(kernels_), 0, [&](std::int64_t i) {
       auto& [config, kernel] = kernels_[static_cast<std::size_t>(i)];
@@ -46,6 +51,10 @@ class GpuSteps : public backend::LayerSteps {
 
   std::size_t row_alignment() const override { return kLayerRowAlignment; }
   std::int64_t launch_count() const override { return 1; }
+
+  bool reaches(const void* address) const override {
+    return reaches_all_ || is_known_address(*context_, address);
+  }
 
   void gather(const MoeTokens& tokens, void* stream) const override {
     launch(LayerStep::kGather, tokens, stream);
@@ -81,6 +90,7 @@ class GpuSteps : public backend::LayerSteps {
   }
 
   const std::shared_ptr<Context> context_;
+  const bool reaches_all_;
   const SmLimits limits_;
   const backend::LayerShape shape_;
   const backend::LayerMemory memory_;

@@ -49,6 +49,8 @@ class FakeDriver {
   std::size_t shared_bytes_max = 232448;
   int shared_carveout = -1;  // as it was last asked for, in percent
   float elapsed_milliseconds = 0.25f;
+  bool pageable_access = false;
+  const void* unknown_address = nullptr;  // what no driver knows
 
   // What a test may look at afterwards.
   std::vector<std::string> calls;
@@ -172,6 +174,7 @@ inline void FakeDriver::bind_device() {
         {cuda::kL2CacheBytes, 60 << 20},
         {cuda::kComputeCapabilityMajor, 9},
         {cuda::kComputeCapabilityMinor, 0},
+        {cuda::kPageableMemoryAccess, self_->pageable_access ? 1 : 0},
         {cuda::kSharedBytesPerMultiprocessor, 233472},
         {cuda::kRegistersPerMultiprocessor, 65536},
         {cuda::kSharedBytesPerBlockOptIn, static_cast<int>(self_->shared_bytes_max)}};
@@ -249,6 +252,16 @@ inline void FakeDriver::bind_memory() {
     const cuda::Result result = enter("cuMemsetD8Async", true);
     if (result == cuda::kSuccess) std::memset(reinterpret_cast<void*>(to), value, bytes);
     return result;
+  };
+  driver.cuPointerGetAttribute = [](void* value, cuda::PointerAttribute,
+                                    cuda::DevicePointer address) {
+    const cuda::Result result = enter("cuPointerGetAttribute", true);
+    if (result != cuda::kSuccess) return result;
+    if (self_->unknown_address == reinterpret_cast<const void*>(address)) {
+      return cuda::kInvalidValue;
+    }
+    *static_cast<unsigned*>(value) = 2;  // a device's
+    return cuda::kSuccess;
   };
   driver.cuIpcGetMemHandle = [](cuda::IpcMemoryHandle* handle, cuda::DevicePointer address) {
     std::memcpy(handle->bytes, &address, sizeof(address));

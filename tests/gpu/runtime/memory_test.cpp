@@ -119,6 +119,27 @@ TEST(DeviceBuffer, NamesTheFailedCopy) {
             "GPU 0: cuMemcpyHtoDAsync(12 bytes) failed: CUDA_ERROR_INVALID_VALUE");
 }
 
+TEST(KnownAddress, IsAskedOfTheDriver) {
+  FakeDriver fake;
+  const int here = 0;
+  fake.unknown_address = &here;
+  const Device device(fake.driver);
+  EXPECT_FALSE(device.properties().pageable_access);
+  EXPECT_FALSE(is_known_address(*device.context(), &here));
+  EXPECT_TRUE(is_known_address(*device.context(), &fake));
+  fake.failures["cuPointerGetAttribute"] = cuda::kUnknown;
+  EXPECT_TRUE(is_known_address(*device.context(), &here)) << "that says nothing of the address";
+}
+
+TEST(KnownAddress, IsAnyWhereNobodyCanBeAsked) {
+  FakeDriver fake;
+  fake.driver.cuPointerGetAttribute = nullptr;
+  const int here = 0;
+  fake.unknown_address = &here;
+  const Device device(fake.driver);
+  EXPECT_TRUE(is_known_address(*device.context(), &here));
+}
+
 TEST(MappedBuffer, SeesAnothersMemory) {
   FakeDriver fake;
   const Device device(fake.driver);

@@ -73,6 +73,7 @@ TEST_F(LayerOnADriver, ACallIsItsLaunchesAndNothingElse) {
     if (clamped) options.activation = MoeActivation::kClampedSilu;
     const MoeLayer layer = make_layer(options);
     for (const Count& count : {Count{1, 3}, Count{4, 3}, Count{kTokensMax, clamped ? 6 : 4}}) {
+      layer.enqueue(tokens(count.tokens));  // once the driver is asked of addresses
       fake.calls.clear();
       fake.launches.clear();
       layer.enqueue(tokens(count.tokens));
@@ -96,6 +97,46 @@ TEST_F(LayerOnADriver, LaunchesFollowEachOtherOnTheCallersStream) {
       EXPECT_EQ(launch.attributes[0].id, cuda::kProgrammaticStreamSerialization);
     }
   }
+}
+
+// A kernel that goes there ends its context, and with it all that the process has on the GPU.
+TEST_F(LayerOnADriver, MemoryOfTheHostIsRefusedBeforeALaunch) {
+  const MoeLayer layer = make_layer({.top_k = 2, .tokens_max = kTokensMax});
+  const MoeTokens given = tokens(1);
+  for (const auto& [name, address] : {std::pair<std::string, const void*>("x", given.x),
+                                      {"ids", given.ids},
+                                      {"weights", given.weights},
+                                      {"out", given.out}}) {
+    const MoeLayer fresh = make_layer({.top_k = 2, .tokens_max = kTokensMax});
+    fake.unknown_address = address;
+    fake.launches.clear();
+    EXPECT_EQ(nvfp4::error_message([&] { fresh.enqueue(given); }),
+              name +
+                  " is memory of the host, where this device does not reach: enqueue() takes "
+                  "the device's own, forward() the host's");
+    EXPECT_TRUE(fake.launches.empty());
+  }
+  // forward() copies it, and asks nobody.
+  EXPECT_EQ(nvfp4::error_message([&] { layer.forward(given); }), "no error");
+  // Where the last call was, the next may be.
+  fake.unknown_address = nullptr;
+  layer.enqueue(given);
+  fake.calls.clear();
+  layer.enqueue(given);
+  EXPECT_EQ(fake.calls_of("cuPointerGetAttribute"), 0);
+  MoeTokens moved = given;
+  moved.out = x.data();
+  layer.enqueue(moved);
+  EXPECT_EQ(fake.calls_of("cuPointerGetAttribute"), 1);
+}
+
+TEST_F(LayerOnADriver, AGpuThatReachesAllMemoryTakesTheHosts) {
+  engine.reset();
+  fake.pageable_access = true;
+  engine.emplace(gpu::testing::open_fake(fake));
+  const MoeLayer layer = make_layer({.top_k = 2, .tokens_max = kTokensMax});
+  fake.unknown_address = x.data();
+  EXPECT_EQ(nvfp4::error_message([&] { layer.enqueue(tokens(1)); }), "no error");
 }
 
 TEST_F(LayerOnADriver, AStreamOfAnotherDeviceIsTheReason) {
