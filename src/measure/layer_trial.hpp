@@ -34,7 +34,9 @@ struct LayerTiming {
   std::int64_t token_count = 0;
   MedianInterval us;           // of a call
   MedianInterval products_us;  // of its products alone; zeros where they would be found in a cache
-  double host_us = 0;          // on a GPU: to queue a call
+  // What a call costs beside its work: on a GPU to queue it, on a CPU a call whose ids are no
+  // expert's, which checks, counts and writes zeros.
+  double host_us = 0;
   double experts_touched = 0;  // mean over the sets of ids
   double rows = 0;             // likewise
   double weight_bytes = 0;     // of the experts touched

@@ -33,7 +33,7 @@ TEST_F(LayerTrialTest, CountsWhatACallReadsAndComputes) {
   EXPECT_EQ(timing.operations, 10 * 2 * 3 * 64 * 32);
   EXPECT_GT(timing.us.median, 0);
   EXPECT_GT(timing.products_us.median, 0);
-  EXPECT_EQ(timing.host_us, 0) << "a CPU computes where it would queue";
+  EXPECT_GT(timing.host_us, 0);
   EXPECT_GT(timing.error_over_bound, 0);
   EXPECT_LE(timing.error_over_bound, 1);
 }
