@@ -83,9 +83,9 @@ const Family* family_of(const State& state, const std::string& module, Checkpoin
   if (marked == nullptr) return nullptr;
   if (said == nullptr && !model_type.empty()) {
     layer.notes.push_back(
-        fmt::format("config.json: no family is known to have the model_type '{}'; by the names of "
-                    "its tensors {} is of the family '{}'",
-                    model_type, layer.prefix, marked->name));
+        fmt::format("config.json: no family is known to have the model_type '{}'; tensors are "
+                    "named as those of the family '{}'",
+                    model_type, marked->name));
   } else if (said != nullptr && !module.starts_with(kDraft)) {
     add_fault(layer, fmt::format("config.json: model_type = '{}' is of the family '{}', which has "
                                  "its experts in '{}', not in '{}'",

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
@@ -29,7 +30,7 @@ struct InspectOptions {
   bool json = false;
 };
 
-// Global scales of a layer's experts, as multipliers.
+// Global scales of a layer's experts, shared ones too, as multipliers.
 struct ScaleRange {
   float min = std::numeric_limits<float>::infinity();
   float max = 0;
@@ -80,9 +81,10 @@ std::string scale_fault(const Checkpoint& checkpoint, const Tensor& tensor, floa
                      tensor.offset, scale);
 }
 
-void scan_scales(const Checkpoint& checkpoint, InspectedLayer& inspected) {
+// Of all experts below "model.layers.3.mlp.experts", or of a shared one.
+void scan_scales(const Checkpoint& checkpoint, const std::string& prefix,
+                 InspectedLayer& inspected) {
   ScaleRange& range = inspected.scales;
-  const std::string& prefix = inspected.layer.prefix;
   const std::span<const Tensor> tensors = checkpoint.tensors();
   const std::string dotted = prefix + ".";
   auto at = std::lower_bound(
@@ -127,7 +129,8 @@ std::vector<InspectedLayer> inspect_layers(const Checkpoint& checkpoint, bool de
     progress.begin_step(layer.prefix);
     InspectedLayer inspected{layer, {}, layer.faults};
     if (layer.format != CheckpointFormat::kNone) {
-      scan_scales(checkpoint, inspected);
+      scan_scales(checkpoint, layer.prefix, inspected);
+      if (layer.shared_dtype == "NVFP4") scan_scales(checkpoint, layer.shared_prefix, inspected);
     }
     if (deep) load_all(checkpoint, inspected);
     layers.push_back(std::move(inspected));
@@ -154,7 +157,7 @@ std::string stored_as(const CheckpointLayer& layer) {
 
 std::string scale_text(const InspectedLayer& inspected) {
   if (inspected.scales.max == 0) return "";
-  std::string text = fmt::format("{:.3g}..{:.3g}", inspected.scales.min, inspected.scales.max);
+  std::string text = fmt::format("{:.3g} to {:.3g}", inspected.scales.min, inspected.scales.max);
   if (inspected.scales.gate_up_differ > 0) text += ", gate and up differ";
   return text;
 }
@@ -165,42 +168,40 @@ std::string layer_verdict(const InspectedLayer& inspected) {
   return fmt::format("{}", fmt::join(runs_as(inspected), ", "));
 }
 
-// What a row of the table shows but for the layers' numbers and scales: alike ones share a row.
-std::vector<std::string> layer_description(const InspectedLayer& inspected) {
-  const CheckpointLayer& layer = inspected.layer;
-  const std::size_t number = layer.prefix.rfind(fmt::format(".{}.", layer.index));
-  const std::string stem =
-      number == std::string::npos ? layer.prefix : layer.prefix.substr(0, number);
-  const std::string shared =
-      layer.shared_intermediate == 0
-          ? ""
-          : fmt::format("{} {}", layer.shared_intermediate, layer.shared_dtype);
-  return {stem,
-          layer.family.empty() ? "?" : layer.family,
-          stored_as(layer),
-          fmt::format("{}", layer.expert_count),
-          fmt::format("{}", layer.hidden),
-          fmt::format("{}", layer.intermediate),
-          shared,
-          layer.family.empty() ? "" : std::string(activation_word(layer.options.activation)),
-          layer.options.top_k == 0 ? "" : fmt::format("{}", layer.options.top_k),
-          layer_verdict(inspected)};
+std::string what_it_is(const CheckpointLayer& layer) {
+  std::string text =
+      fmt::format("{}: {} experts of {} x {}, {}", layer.family.empty() ? "?" : layer.family,
+                  layer.expert_count, layer.hidden, layer.intermediate, stored_as(layer));
+  if (layer.shared_intermediate != 0) {
+    text += fmt::format("; shared {}, {}", layer.shared_intermediate, layer.shared_dtype);
+  }
+  if (!layer.family.empty()) text += fmt::format("; {}", activation_word(layer.options.activation));
+  if (layer.options.top_k != 0) text += fmt::format("; top {}", layer.options.top_k);
+  return text;
 }
 
+// What a row of the table shows but for the layers' numbers and scales: alike ones share a row.
+struct LayerDescription {
+  std::string stem;
+  std::string what;
+  std::string verdict;
+
+  bool operator==(const LayerDescription&) const = default;
+};
+
+LayerDescription layer_description(const InspectedLayer& inspected) {
+  const CheckpointLayer& layer = inspected.layer;
+  const std::size_t number = layer.prefix.rfind(fmt::format(".{}.", layer.index));
+  return {.stem = number == std::string::npos ? layer.prefix : layer.prefix.substr(0, number),
+          .what = what_it_is(layer),
+          .verdict = layer_verdict(inspected)};
+}
+
+// Few columns, one of them of words that wrap: a narrow terminal breaks none of them.
 void print_layers(const std::vector<InspectedLayer>& layers) {
-  Table table({{"layers"},
-               {"family"},
-               {"stored as"},
-               {"experts", Align::kRight},
-               {"hidden", Align::kRight},
-               {"inter", Align::kRight},
-               {"shared"},
-               {"activation"},
-               {"top k", Align::kRight},
-               {"global scales"},
-               {"runs as"}});
+  Table table({{"layers"}, {"experts"}, {"global scales"}, {"runs as"}});
   for (std::size_t first = 0; first < layers.size();) {
-    const std::vector<std::string> row = layer_description(layers[first]);
+    const LayerDescription row = layer_description(layers[first]);
     ScaleRange scales = layers[first].scales;
     std::size_t last = first;
     while (last + 1 < layers.size() && layer_description(layers[last + 1]) == row &&
@@ -218,8 +219,8 @@ void print_layers(const std::vector<InspectedLayer>& layers) {
     InspectedLayer together = layers[first];
     together.scales = scales;
     const bool runs = !runs_as(together).empty();
-    table.add_row({row[0] + numbers, row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8],
-                   scale_text(together), Cell(row[9], runs ? Tone::kGood : Tone::kBad)});
+    table.add_row({row.stem + numbers, row.what, scale_text(together),
+                   Cell(row.verdict, runs ? Tone::kGood : Tone::kBad)});
     first = last + 1;
   }
   print(table);
@@ -255,9 +256,14 @@ void print_inspection(const InspectOptions& options, const Checkpoint& checkpoin
     fmt::print("\n");
     print_layers(layers);
   }
+  // What config.json is blamed for is every layer's, and said once.
+  std::set<std::string> said;
+  const auto say_once = [&](const char* what, const std::string& text) {
+    if (said.insert(text).second) fmt::print("{}: {}\n", what, text);
+  };
   for (const InspectedLayer& inspected : layers) {
-    for (const std::string& note : inspected.layer.notes) fmt::print("note: {}\n", note);
-    for (const std::string& fault : inspected.faults) fmt::print("fault: {}\n", fault);
+    for (const std::string& note : inspected.layer.notes) say_once("note", note);
+    for (const std::string& fault : inspected.faults) say_once("fault", fault);
   }
 }
 

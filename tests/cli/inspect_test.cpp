@@ -106,6 +106,37 @@ TEST(Inspect, FaultsAreListedAndTheAnswerIsNo) {
   EXPECT_TRUE(has(broken.err, "thresher: y.safetensors: 7 bytes are too few")) << broken.err;
 }
 
+// The widest of models: words of the table are whole.
+TEST(Inspect, TheTableFitsANarrowTerminal) {
+  std::vector<SampleTensor> tensors;
+  const std::string module = "model.language_model.layers.10.mlp.";
+  for (const char* name : {"experts.0", "shared_expert"}) {
+    const std::string expert = module + name;
+    add_matrix(tensors, false, expert + ".gate_proj", 48, 32, 1.25e-4f, 0);
+    add_matrix(tensors, false, expert + ".up_proj", 48, 32, 1.25e-4f, 0);
+    const bool is_shared = expert.ends_with("shared_expert");
+    add_matrix(tensors, false, expert + ".down_proj", 32, 48, is_shared ? 0.00321f : 2e-4f, 0);
+  }
+  const Folder folder;
+  folder.write("x.safetensors", safetensors(tensors));
+  folder.write("config.json", R"({"model_type":"qwen3_next","num_experts_per_tok":1})");
+  setenv("COLUMNS", "80", 1);
+  const Outcome outcome = run_thresher({"inspect", folder.path()});
+  unsetenv("COLUMNS");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.out;
+  const std::string table = outcome.out.substr(outcome.out.find("\n\n") + 2);
+  for (const char* word :
+       {"model.language_", "layers.10", "qwen_shared", "experts of", "compressed-tensors",
+        "0.000125 to", "0.00321", "silu", "top 1", "W4A16"}) {
+    EXPECT_TRUE(has(table, word)) << word << " in\n" << table;
+  }
+  for (std::size_t at = 0; at < table.size();) {
+    const std::size_t end = table.find('\n', at);
+    EXPECT_LE(end - at, 80u) << table;
+    at = end + 1;
+  }
+}
+
 // A NaN in a router is found where all bytes are looked at, and a guess is no fault.
 TEST(Inspect, RoutersAreReadAndGuessesNoted) {
   std::vector<SampleTensor> tensors = sample_model();
@@ -117,6 +148,7 @@ TEST(Inspect, RoutersAreReadAndGuessesNoted) {
   EXPECT_EQ(noted.exit_code, 0) << noted.out;
   EXPECT_TRUE(has(noted.out, "note: config.json: no family is known to have the model_type"))
       << noted.out;
+  EXPECT_EQ(noted.out.find("note: "), noted.out.rfind("note: ")) << "of three layers, once";
   tensors.back().bytes.replace(6, 2, "\xc1\x7f");
   folder.write("x.safetensors", safetensors(tensors));
   EXPECT_EQ(run_thresher({"inspect", folder.path()}).exit_code, 0);
