@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
+
 #include "checkpoint/hostile.hpp"
 #include "checkpoint/sample.hpp"
 
@@ -54,6 +56,22 @@ TEST(Safetensors, HostileHeadersAreRefusedByName) {
         << hostile.name << ": " << message;
     EXPECT_EQ(message.rfind("f: ", 0), 0u) << hostile.name << ": " << message;
   }
+}
+
+// As many tensors as a large model has. The bound on the CPU's time is wide enough for sanitizers,
+// and too narrow for work that grows with the square of their number.
+TEST(Safetensors, TensorsInTheirTensOfThousands) {
+  constexpr int kCount = 92000;
+  std::vector<SampleTensor> tensors;
+  for (int i = 0; i < kCount; ++i) {
+    tensors.push_back({"model.layers." + std::to_string(i), "U8", {1}, "x"});
+  }
+  const std::string file = safetensors(tensors);
+  const std::clock_t begin = std::clock();
+  const Header header = parse(file);
+  EXPECT_LT(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC, 10);
+  ASSERT_EQ(std::ssize(header.tensors), kCount);
+  EXPECT_EQ(header.tensors.back().offset, file.size() - 1);
 }
 
 // What is cut off anywhere is missing; what is added belongs to nobody.
