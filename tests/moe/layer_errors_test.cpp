@@ -128,6 +128,10 @@ TEST_P(LayerErrors, Calls) {
   EXPECT_EQ(call([](MoeTokens& tokens) { tokens.out = nullptr; }), "out is null");
   EXPECT_EQ(call([](MoeTokens& tokens) { tokens.x_stride_elements = 63; }),
             "x_stride_elements = 63 is not 0 and not between hidden = 64 and 16777216");
+  EXPECT_EQ(call([](MoeTokens& tokens) { tokens.out_stride_elements = 63; }),
+            "out_stride_elements = 63 is not 0 and not between hidden = 64 and 16777216");
+  EXPECT_EQ(call([](MoeTokens& tokens) { tokens.out_stride_elements = (1 << 24) + 16; }),
+            "out_stride_elements = 16777232 is not 0 and not between hidden = 64 and 16777216");
   EXPECT_EQ(call([](MoeTokens& tokens) {
               tokens.x = static_cast<const std::uint8_t*>(tokens.x) + 1;
             }).substr(0, 19),
