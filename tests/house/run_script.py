@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`./run COMMAND` builds before it runs: a failed build is an error, never yesterday's binary, and a
-checkout that was moved is configured afresh. The compiler is a stand-in that does as it is told."""
+checkout that was moved is configured afresh; a build without a terminal says every ten seconds how
+far it is. The compiler is a stand-in that does as it is told."""
 import os
 import pathlib
 import shutil
@@ -13,7 +14,7 @@ import house
 
 CMAKE = """#!/bin/sh
 echo "$*" >>"$CALLS"
-case "$*" in *--build*) exit "$BUILD_FAILS" ;; esac
+case "$*" in *--build*) [ -z "$BUILD_SAYS" ] || { echo "$BUILD_SAYS"; sleep 11; }; exit "$BUILD_FAILS" ;; esac
 """
 # Says that every package is installed, whatever is asked.
 DPKG_QUERY = """#!/bin/sh
@@ -46,10 +47,11 @@ class Checkout:
         path.write_text(text)
         path.chmod(0o755)
 
-    def run(self, build_fails, root=None):
+    def run(self, build_fails, root=None, build_says=""):
+        """A build that says something takes eleven seconds over it."""
         self.calls.write_text("")
-        environment = dict(os.environ, PATH=f"{self.folder}/bin:{os.environ['PATH']}",
-                           CALLS=str(self.calls), BUILD_FAILS=str(int(build_fails)))
+        environment = dict(os.environ, PATH=f"{self.folder}/bin:{os.environ['PATH']}", CALLS=str(self.calls),
+                           BUILD_FAILS=str(int(build_fails)), BUILD_SAYS=build_says)
         return subprocess.run([(root or self.root) / "run", "doctor", "--json"], env=environment,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
 
@@ -66,6 +68,9 @@ def main():
         built = checkout.run(build_fails=False)
         expect(built.returncode == 0 and built.stdout == "ran doctor --json\n", "a good build", built)
         expect("--fresh" not in checkout.calls.read_text(), "configured for nothing", built)
+
+        slow = checkout.run(build_fails=False, build_says="[3/40] Building something")
+        expect("building: 3 of 40" in slow.stderr, "ten seconds without a line where there is no terminal", slow)
 
         failed = checkout.run(build_fails=True)
         expect(failed.returncode != 0, "a failed build ended well", failed)
