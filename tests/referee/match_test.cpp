@@ -110,6 +110,20 @@ TEST(Judge, TimesWhoPassesTheGates) {
   EXPECT_EQ(std::count_if(record.log.begin(), record.log.end(), speaks_of_time), 2);
 }
 
+// The delay of a short call is shorter than what else happens between two calls, and none of that
+// may be booked as delay.
+TEST(Judge, TheControlOfAShortCallIsDelayedByItsShare) {
+  Match match{.champion = variant(""),
+              .challenger = variant(""),
+              .suite = tiny_suite(),
+              .options = quick_options()};
+  match.options.blocks_per_problem = 60;
+  const MatchRecord record = judge(match);
+  ASSERT_TRUE(record.verdict.estimate) << record.verdict.reason;
+  const Controls& controls = record.verdict.estimate->controls;
+  EXPECT_NEAR(controls.slowed.value / controls.same.value, controls.slowed_truth, 0.06);
+}
+
 // The heats of an earlier stretch count: one more is enough for the two that are asked for.
 TEST(Judge, GoesOnAfterEarlierHeats) {
   Match match{.champion = variant(""),

@@ -123,8 +123,10 @@ Exchange ContestantProcess::ask(const Request& request, double slowed_share) {
   child_.stop();
   Exchange exchange{.ns = ns_between(begin, answer.when)};
   if (slowed_share > 0) {
-    idle_until(answer.when + std::chrono::nanoseconds(std::llround(exchange.ns * slowed_share)));
-    exchange.ns = ns_between(begin, Clock::now());
+    // From here on: stopping takes longer than the delay of a short call, and is no part of it.
+    const Clock::time_point stopped = Clock::now();
+    idle_until(stopped + std::chrono::nanoseconds(std::llround(exchange.ns * slowed_share)));
+    exchange.ns += ns_between(stopped, Clock::now());
   }
 
   exchange.fault = fault_of(answer, request, exchange.report);
