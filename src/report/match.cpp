@@ -211,6 +211,14 @@ Html contestant_line(const char* who, const std::string& name) {
   return element("div", element("span", who) + variant_html(name), {{"class", "contestant"}});
 }
 
+std::string reason_now(const Season& season, const LedgerEntry& match) {
+  const std::string reason = text_of(field(match.data, "verdict"), "reason");
+  const std::vector<const LedgerEntry*> titles = season.of_kind("champion");
+  const bool title_changed = !titles.empty() && titles.back()->id > match.id;
+  const bool was_unclear = text_of(field(match.data, "verdict"), "kind") == "unclear";
+  return title_changed && was_unclear ? reason_without_title(reason) : reason;
+}
+
 }  // namespace
 
 Html match(const Season& season, const LedgerEntry& match) {
@@ -219,12 +227,13 @@ Html match(const Season& season, const LedgerEntry& match) {
   const ReadSamples read = read_samples(match);
   return heading(4, Html(text_of(data, "pitch")) + " " + verdict_badge(text_of(verdict, "kind")) +
                         (is_measured(match) ? Html() : " " + source_badge(match.source))) +
-         paragraph(text_of(verdict, "reason")) +
+         paragraph(reason_now(season, match)) +
          contestant_line("Challenger", text_of(data, "challenger")) +
          contestant_line("Champion", text_of(data, "champion")) +
          estimate_html(season, verdict, read) + samples_html(read) + log_html(match) +
-         note(fmt::format("Ledger entry {}, suite {}, seed {}, {} s.", match.id,
-                          text_of(data, "suite"), text_of(data, "seed"), text_of(data, "seconds")));
+         note(fmt::format("Ledger entry {}, suite {}, seed {}, ", match.id, text_of(data, "suite"),
+                          text_of(data, "seed")) +
+              number(field(data, "seconds"), 1) + " s.");
 }
 
 }  // namespace thresher::report

@@ -28,11 +28,11 @@ double median_us(const std::vector<double>& log_ns) {
 }
 
 ProblemEstimate estimate_problem(const HeatValues::OfProblem& values, const std::string& problem,
-                                 double confidence) {
+                                 double error) {
   const HeatMean log_ratio = referee::mean_of_heats(values.log_ratio);
   return {.problem = problem,
           .speedup = referee::interval(log_ratio, kIntervalConfidence),
-          .lower_bound = std::exp(log_ratio.lower(confidence)),
+          .lower_bound = std::exp(referee::regression_lower(values, error)),
           .champion_us = median_us(values.champion_log_ns),
           .challenger_us = median_us(values.challenger_log_ns),
           .champion_spread = referee::mean_of_heats(values.champion_log_ns).sd,
@@ -61,8 +61,8 @@ int more_heats_needed(const std::vector<TermStanding>& standings, int heat_count
 
 MatchEstimate estimate_match(const MatchSamples& samples, const HeatValues& values,
                              const DealTerms& terms, const AnalysisOptions& options) {
-  const double confidence =
-      1 - referee::look_error(1 - terms.confidence, options, values.heat_count);
+  const double error = referee::look_error(1 - terms.confidence, options, values.heat_count);
+  const double confidence = 1 - error;
   const HeatMean gain = referee::mean_of_heats(values.geomean_log_ratio);
   MatchEstimate estimate{
       .speedup = referee::interval(gain, kIntervalConfidence),
@@ -72,8 +72,7 @@ MatchEstimate estimate_match(const MatchSamples& samples, const HeatValues& valu
       .block_count = values.block_count,
       .left_out_count = values.left_out_count};
   for (std::size_t i = 0; i < values.problems.size(); ++i) {
-    estimate.problems.push_back(
-        estimate_problem(values.problems[i], samples.problems[i], confidence));
+    estimate.problems.push_back(estimate_problem(values.problems[i], samples.problems[i], error));
   }
   return estimate;
 }
@@ -82,13 +81,25 @@ Verdict verdict(VerdictKind kind, std::string check, std::string reason) {
   return {.kind = kind, .check = std::move(check), .reason = std::move(reason)};
 }
 
+// The words before and behind the number in what more_heats_text says.
+struct PromiseWords {
+  std::string_view before;
+  std::string_view behind;
+};
+constexpr PromiseWords kWouldTell{"about ", " more heats would tell"};
+constexpr PromiseWords kWouldReject{"if nothing changes, about ", " more heats would reject it"};
+constexpr PromiseWords kWouldNotTell{"not even ", " more heats would tell"};
+
+constexpr std::string_view kLeftOut = " blocks left out, the machine was disturbed)";
+
 std::string more_heats_text(const TermStanding& term, int heat_count) {
   constexpr int kCountable = referee::kHeatsNeededMax / 2;
+  const auto said = [](const PromiseWords& words, int count) {
+    return fmt::format("{}{}{}", words.before, count, words.behind);
+  };
   const int more = term.heats_needed - heat_count;
-  if (more >= kCountable) return fmt::format("not even {} more heats would tell", kCountable);
-  return term.would_be_met
-             ? fmt::format("about {} more heats would tell", more)
-             : fmt::format("if nothing changes, about {} more heats would reject it", more);
+  if (more >= kCountable) return said(kWouldNotTell, kCountable);
+  return said(term.would_be_met ? kWouldTell : kWouldReject, more);
 }
 
 // The one that decides what more heats are good for: one that they would break, or the slowest.
@@ -167,8 +178,8 @@ class Look {
       estimate.more_heats_needed = more_heats_needed(standings, values_.heat_count, options_);
     }
     if (estimate.left_out_count > 0) {
-      found.reason += fmt::format(" ({} of {} blocks left out, the machine was disturbed)",
-                                  estimate.left_out_count, estimate.block_count);
+      found.reason +=
+          fmt::format(" ({} of {}{}", estimate.left_out_count, estimate.block_count, kLeftOut);
     }
     found.estimate = std::move(estimate);
     return found;
@@ -197,8 +208,10 @@ class Look {
       if (const TermStanding* broken = first_broken(standings)) {
         return verdict(
             VerdictKind::kRejected, referee::check::kTerms,
-            fmt::format("{}, with {:.1f} % added in its favour because {}", broken->finding,
-                        100 * std::expm1(controls.bias_max), controls.controls.why_not));
+            fmt::format("geomean {:.3f}x; even with {:.1f} % added in its favour, because {}: {}",
+                        std::exp(referee::mean_of_heats(values_.geomean_log_ratio).mean),
+                        100 * std::expm1(controls.bias_max), controls.controls.why_not,
+                        broken->finding));
       }
     }
     return verdict(VerdictKind::kUnclear, referee::check::kControls,
@@ -228,6 +241,24 @@ Verdict decide(const MatchSamples& samples, const DealTerms& terms,
                    "no heat has a block of every problem");
   }
   return Look(samples, values, terms, options).judge();
+}
+
+std::string without_promise(const std::string& reason, const std::string& instead) {
+  for (const PromiseWords& words : {kWouldTell, kWouldReject, kWouldNotTell}) {
+    const std::size_t end = reason.rfind(words.behind);
+    if (end == std::string::npos) continue;
+    const std::size_t begin = reason.rfind(words.before, end);
+    if (begin == std::string::npos) continue;
+    return reason.substr(0, begin) + instead + reason.substr(end + words.behind.size());
+  }
+  return reason;
+}
+
+std::string without_left_out(const std::string& reason) {
+  const std::size_t end = reason.find(kLeftOut);
+  const std::size_t begin = reason.rfind(" (", end);
+  if (end == std::string::npos || begin == std::string::npos) return reason;
+  return reason.substr(0, begin) + reason.substr(end + kLeftOut.size());
 }
 
 Next next_step(const MatchSamples& samples, const DealTerms& terms,

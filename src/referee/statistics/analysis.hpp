@@ -44,4 +44,12 @@ Next next_step(const MatchSamples& samples, const DealTerms& terms, const Analys
 // The verdict of timing alone: accepted, rejected or unclear (controls failed: unclear, says so).
 Verdict decide(const MatchSamples& samples, const DealTerms& terms, const AnalysisOptions& options);
 
+// A reason for an unclear verdict without its last words, on what more heats would tell: where the
+// match can never get them, nobody may be promised that. `instead` stands in their place; a reason
+// that promises nothing stays as it is.
+std::string without_promise(const std::string& reason, const std::string& instead);
+
+// A reason without what it says of blocks that were left out.
+std::string without_left_out(const std::string& reason);
+
 }  // namespace thresher

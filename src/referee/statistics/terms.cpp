@@ -41,6 +41,33 @@ std::vector<double> scaled(std::vector<double> values, double factor) {
   return values;
 }
 
+// Three digits, or so many as tell two numbers apart: "at most 0.971x; 0.971x is allowed" is no
+// reason.
+int digits_apart(double a, double b) {
+  constexpr int kDigits = 3;
+  constexpr int kDigitsMax = 6;
+  int digits = kDigits;
+  while (digits < kDigitsMax &&
+         fmt::format("{:.{}f}", a, digits) == fmt::format("{:.{}f}", b, digits)) {
+    ++digits;
+  }
+  return digits;
+}
+
+// "p2: 0.990x, at least 0.927x; 0.971x is allowed".
+std::string compared(const std::string& problem, double value, const char* bounded, double bound,
+                     double allowed) {
+  return fmt::format("{0}: {1:.{5}f}x, {2} {3:.{5}f}x; {4:.{5}f}x is allowed", problem, value,
+                     bounded, bound, allowed, digits_apart(bound, allowed));
+}
+
+// To accept is the graver error.
+HeatMean cautious_heats(const HeatValues::OfProblem& values) {
+  HeatMean heats = mean_of_heats(values.log_ratio);
+  heats.sd = std::max(heats.sd, values.log_ratio_sd_min);
+  return heats;
+}
+
 class Judge {
  public:
   Judge(const HeatValues& values, const DealTerms& terms, const AnalysisOptions& options)
@@ -63,8 +90,10 @@ class Judge {
       return {Standing::kMet, fmt::format("geomean {:.3f}x, at least {:.3f}x", value, at_least)};
     }
     if (heats.mean + margin < asked) {
-      return {Standing::kBroken, fmt::format("geomean {:.3f}x, at most {:.3f}x; {:.3f}x was asked",
-                                             value, at_most, terms_.speedup_min)};
+      const int digits = digits_apart(at_most, terms_.speedup_min);
+      return {Standing::kBroken, fmt::format("geomean {0:.{3}f}x, at most {1:.{3}f}x; {2:.{3}f}x "
+                                             "was asked",
+                                             value, at_most, terms_.speedup_min, digits)};
     }
     if (heats.mean >= asked) {
       return {.finding = fmt::format("geomean {:.3f}x, at least {:.3f}x: a gain is not certain",
@@ -81,23 +110,20 @@ class Judge {
   TermStanding regression(std::size_t index, const std::string& problem) const {
     const HeatValues::OfProblem& of_problem = values_.problems[index];
     const HeatMean heats = mean_of_heats(of_problem.log_ratio);
-    HeatMean cautious = heats;  // to accept is the graver error
-    cautious.sd = std::max(heats.sd, of_problem.log_ratio_sd_min);
+    const HeatMean cautious = cautious_heats(of_problem);
     const double line = -std::log1p(terms_.regression_max);
     const double distance = heats.mean - line;
     const double value = std::exp(heats.mean);
     const double allowed = std::exp(line);
-    const double margin = cautious.margin(1 - kRegressionShare * error_);
-    if (distance > margin) return {Standing::kMet, ""};
+    const double lower = regression_lower(of_problem, error_);
+    if (lower > line) return {Standing::kMet, ""};
     const double shared_margin = heats.margin(1 - shared_error_);
     if (distance < -shared_margin) {
       return {Standing::kBroken,
-              fmt::format("{}: {:.3f}x, at most {:.3f}x; {:.3f}x is allowed", problem, value,
-                          std::exp(heats.mean + shared_margin), allowed)};
+              compared(problem, value, "at most", std::exp(heats.mean + shared_margin), allowed)};
     }
     const bool would_be_met = distance > 0;
-    return {.finding = fmt::format("{}: {:.3f}x, at least {:.3f}x; {:.3f}x is allowed", problem,
-                                   value, std::exp(heats.mean - margin), allowed),
+    return {.finding = compared(problem, value, "at least", std::exp(lower), allowed),
             .heats_needed = heats_needed(
                 would_be_met ? cautious : heats, std::abs(distance),
                 confidence_sharing(would_be_met ? 1 / kRegressionShare : problem_count())),
@@ -254,6 +280,10 @@ double look_error(double error, const AnalysisOptions& options, int heat_count) 
   }
   const double range = std::log(static_cast<double>(options.heats_max) / options.heats_min);
   return (1 - kErrorKeptBack) * error / (1 + kErrorPerLogHeat * range);
+}
+
+double regression_lower(const HeatValues::OfProblem& values, double error) {
+  return cautious_heats(values).lower(1 - kRegressionShare * error);
 }
 
 double spread_p_value(std::span<const double> champion, std::span<const double> challenger) {

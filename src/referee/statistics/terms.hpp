@@ -40,6 +40,10 @@ struct TermStanding {
 std::vector<TermStanding> judge_terms(const HeatValues& values, const MatchSamples& samples,
                                       const DealTerms& terms, const AnalysisOptions& options);
 
+// Above this the regression's term says that a problem's ln(speedup) lies, where a look may make
+// `error`: the one lower bound that is told of a problem.
+double regression_lower(const HeatValues::OfProblem& values, double error);
+
 // How likely heats of two arms that spread alike look as if the challenger spread this much more:
 // the test of Pitman and Morgan. What hits both arms makes their times go together, and an F test
 // of two variances would be wrong about that. Sum and difference of ln(time) are uncorrelated

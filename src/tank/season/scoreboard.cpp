@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "referee/statistics/analysis.hpp"
 #include "tank/season/seeds_season.hpp"
 
 namespace thresher {
@@ -107,6 +108,7 @@ class Reader {
     const Json& data = entry.data;
     if (entry.kind == "champion") {
       board_.champion = text_field(data, "champion");
+      take_back_promises();
     } else if (entry.kind == "veto") {
       ++board_.veto_count;
     } else if (entry.kind == "credibility" && data.contains("weights")) {
@@ -126,6 +128,12 @@ class Reader {
       }
     } else if (entry.kind == "end") {
       board_.ended = true;
+    }
+  }
+
+  void take_back_promises() {
+    for (ScoreboardRow& row : board_.rows) {
+      if (!row.reported) row.reason = reason_without_title(row.reason);
     }
   }
 
@@ -210,6 +218,11 @@ OrderedJson forecasts_to_json(const std::optional<ForecastScores>& scores) {
 }
 
 }  // namespace
+
+std::string reason_without_title(const std::string& reason) {
+  return without_promise(
+      reason, "the title has changed since, and against the new champion it starts over");
+}
 
 std::string device_of(const Json& environment) {
   const std::string device = text_field(environment, "device");

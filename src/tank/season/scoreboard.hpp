@@ -68,6 +68,10 @@ struct Scoreboard {
 
 Scoreboard scoreboard(const Ledger& ledger, const std::string& season);
 
+// Why a match was unclear, once the title has changed: it goes on against the champion that it was
+// played against and no other, so what more heats would tell is no longer said.
+std::string reason_without_title(const std::string& reason);
+
 // What constraints and tables call the machine of a season with this environment.
 std::string device_of(const nlohmann::json& environment);
 

@@ -3,11 +3,13 @@
 // counted in simulation_test.cpp.
 #include "referee/statistics/analysis.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <map>
 
 #include "referee/hand_made_samples.hpp"
+#include "referee/statistics/distributions.hpp"
 #include "referee/statistics/terms.hpp"
 #include "thresher/error.hpp"
 
@@ -53,7 +55,25 @@ TEST(EstimateMatch, IsTheHandComputedOne) {
   EXPECT_NEAR(found.lower_bound, std::exp(0.03 - 2.332873 * kError), 1e-8);
   EXPECT_NEAR(found.minimum_detectable_effect, std::expm1((2.332873 + 1.533206) * kError), 1e-8);
   EXPECT_EQ(found.heat_count, 5);
-  EXPECT_NEAR(found.problems[0].lower_bound, found.lower_bound, 1e-12);
+  // A tenth of the error: what the term on regressions asks.
+  const double margin = referee::student_t_quantile(1 - 0.1 * 0.04, 4) * kError;
+  EXPECT_NEAR(found.problems[0].lower_bound, std::exp(0.03 - margin), 1e-9);
+}
+
+// A problem has one lower bound, wherever it is told.
+TEST(EstimateMatch, ALowerBoundIsThatOfTheReason) {
+  const Verdict verdict = decide(scattered({0.09, 0.09, -0.01}, 0.03), {}, kFiveHeats);
+  const std::string bound = fmt::format("{:.3f}x", verdict.estimate->problems[2].lower_bound);
+  EXPECT_NE(verdict.reason.find("p2: 0.990x, at least " + bound), std::string::npos)
+      << verdict.reason << ", not " << bound;
+}
+
+// 0.969x, at most 0.971x, where 0.971x is allowed: digits that hide the reason are no reason.
+TEST(Decide, NumbersThatDecideAreToldApart) {
+  const double line = -std::log(1.03);
+  const Verdict close = decide(scattered({0.2, line - 0.0014}, 0.001), {}, kFiveHeats);
+  EXPECT_EQ(close.kind, VerdictKind::kRejected) << close.reason;
+  EXPECT_EQ(close.reason, "p1: 0.9695x, at most 0.9708x; 0.9709x is allowed");
 }
 
 // Looks from 5 to 15 leave each of them an error of 0.04 / (1 + 3 ln 3); t(4) of that is 3.829713.
@@ -302,8 +322,9 @@ TEST(Decide, RejectsWhatIsFarFromTheTermsThoughAControlFails) {
   const Verdict verdict = decide(samples, {}, kFiveHeats);
   EXPECT_EQ(verdict.kind, VerdictKind::kRejected);
   EXPECT_EQ(verdict.reason,
-            "geomean 0.206x, at most 0.229x; 1.010x was asked, with 2.0 % added in its favour "
-            "because the champion against its own copy came out at 1.020x (1.020..1.020)");
+            "geomean 0.202x; even with 2.0 % added in its favour, because the champion against its "
+            "own copy came out at 1.020x (1.020..1.020): geomean 0.206x, at most 0.229x; 1.010x "
+            "was asked");
   samples = scattered({0.0}, 0.001);
   for (HeatSamples& heat : samples.heats) heat.same = {block_of(0, 0.02)};
   EXPECT_EQ(decide(samples, {}, kFiveHeats).check, "controls");
@@ -441,6 +462,23 @@ TEST(Decide, OneStallIsNoTail) {
   MatchSamples samples = with_calls({50}, 5);
   samples.heats[2].match[1].b_ns[0] = 50e6;
   EXPECT_EQ(to_string(decide(samples, {}, kFiveHeats).kind), "accepted");
+}
+
+TEST(WithoutLeftOut, TakesTheBracketAndNothingElse) {
+  EXPECT_EQ(without_left_out("geomean 1.02x (so) (1 of 9 blocks left out, the machine was "
+                             "disturbed) (stopped by the limit of 5 s)"),
+            "geomean 1.02x (so) (stopped by the limit of 5 s)");
+  EXPECT_EQ(without_left_out("geomean 1.02x (so)"), "geomean 1.02x (so)");
+}
+
+TEST(WithoutPromise, TakesBackWhatMoreHeatsWouldTell) {
+  EXPECT_EQ(without_promise("p2: 0.99x; about 41 more heats would tell (1 of 9 blocks left out)",
+                            "too late"),
+            "p2: 0.99x; too late (1 of 9 blocks left out)");
+  EXPECT_EQ(without_promise("so; if nothing changes, about 3 more heats would reject it", "late"),
+            "so; late");
+  EXPECT_EQ(without_promise("so; not even 5000 more heats would tell", "late"), "so; late");
+  EXPECT_EQ(without_promise("about this nothing is said", "late"), "about this nothing is said");
 }
 
 }  // namespace

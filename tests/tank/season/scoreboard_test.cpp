@@ -40,6 +40,26 @@ TEST(Scoreboard, TellsWhatASeasonCameTo) {
   EXPECT_EQ(to_ordered_json(board).at("rows").size(), board.rows.size());
 }
 
+// Heats that a match can never get decide nothing.
+TEST(Scoreboard, APromiseOfMoreHeatsEndsWithTheTitle) {
+  ScratchFolder folder;
+  Ledger ledger(folder / "ledger.db");
+  const auto add = [&](const char* kind, const nlohmann::json& data) {
+    ledger.append("s", kind, "measured", data);
+  };
+  const auto reason_now = [&] { return scoreboard(ledger, "s").rows.at(0).reason; };
+  add("season", {{"name", "s"}, {"champion", "a"}});
+  add("verdict", {{"round", 1},
+                  {"pitch", "p"},
+                  {"kind", "unclear"},
+                  {"reason", "geomean 1.02x; about 9 more heats would tell"}});
+  EXPECT_EQ(reason_now(), "geomean 1.02x; about 9 more heats would tell");
+  add("champion", {{"round", 1}, {"champion", "b"}});
+  EXPECT_EQ(reason_now(),
+            "geomean 1.02x; the title has changed since, and against the new champion it starts "
+            "over");
+}
+
 TEST(Scoreboard, ReadsReportedSeasonsWithHolesInThem) {
   ScratchFolder folder;
   Ledger ledger(folder / "ledger.db");
