@@ -147,8 +147,7 @@ class Referee {
     return !fault;
   }
 
-  void play(const Match& match, const Side& champion, const Side& challenger,
-            double champion_slowed) {
+  void play(const Match& match, const Side& champion, const Side& challenger, double gain) {
     Light light(ceilings(champion, challenger), options_.cold,
                 [this] { return venue_.rates_again(arm_); });
     arm_.clock = clock_for({&match.champion, &match.challenger});
@@ -163,7 +162,8 @@ class Referee {
                           .heats_min = options_.analysis.heats_min,
                           .cold = options_.cold,
                           .heat_seconds_max = heat_seconds_max(),
-                          .champion_slowed_share = champion_slowed};
+                          .champion_slowed_share = std::max(0.0, gain),
+                          .challenger_slowed_share = std::max(0.0, -gain)};
     MatchSamples& samples = record_.samples;
     samples.heats = options_.earlier.heats;
     record_.earlier_heat_count = static_cast<int>(samples.heats.size());
@@ -345,7 +345,7 @@ class Referee {
 
 }  // namespace
 
-MatchRecord referee::judge_with_gain(const Match& match, double champion_slowed_share) {
+MatchRecord referee::judge_with_gain(const Match& match, double gain) {
   check_backends(match);
   Referee referee(match.suite, match.options, backend_of(match.champion));
   // Once, at the beginning: whoever changes a file later changes neither who it was nor who plays.
@@ -367,7 +367,7 @@ MatchRecord referee::judge_with_gain(const Match& match, double champion_slowed_
                             referee.record().verdict.check, referee.record().verdict.reason));
   }
   referee.record().verdict.missing_protections = std::move(missing);
-  referee.play(match, champion, challenger, champion_slowed_share);
+  referee.play(match, champion, challenger, gain);
   return referee.finish();
 }
 

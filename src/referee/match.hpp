@@ -62,10 +62,10 @@ MatchRecord judge(const Match& match);
 
 namespace referee {
 
-// judge() with what only the referee's own tests turn: the champion takes `champion_slowed_share`
-// longer in every call of the match, so that a challenger which is the champion itself is faster by
-// exactly that much.
-MatchRecord judge_with_gain(const Match& match, double champion_slowed_share);
+// judge() with what only the referee's own tests turn: the champion takes the share `gain` longer
+// in every call of the match, so that a challenger which is the champion itself is faster by
+// exactly that much. Below 0 it is the challenger that takes so much longer.
+MatchRecord judge_with_gain(const Match& match, double gain);
 
 }  // namespace referee
 

@@ -173,4 +173,16 @@ double student_t_quantile(double probability, double degrees_of_freedom) {
   return t;
 }
 
+double binomial_tail(int success_count, int trial_count, double probability) {
+  THRESHER_ASSERT(probability > 0 && probability < 1);
+  double sum = 0;
+  for (int count = std::max(0, success_count); count <= trial_count; ++count) {
+    const double log_ways = std::lgamma(trial_count + 1.0) - std::lgamma(count + 1.0) -
+                            std::lgamma(trial_count - count + 1.0);
+    sum += std::exp(log_ways + count * std::log(probability) +
+                    (trial_count - count) * std::log1p(-probability));
+  }
+  return std::min(sum, 1.0);
+}
+
 }  // namespace thresher::referee

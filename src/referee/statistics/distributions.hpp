@@ -14,4 +14,7 @@ inline constexpr double kNormalQuantile975 = 1.959963984540054;
 double student_t_cdf(double t, double degrees_of_freedom);
 double student_t_quantile(double probability, double degrees_of_freedom);
 
+// How likely so many successes or more are in `trial_count` independent trials.
+double binomial_tail(int success_count, int trial_count, double probability);
+
 }  // namespace thresher::referee

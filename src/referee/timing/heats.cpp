@@ -194,7 +194,7 @@ class HeatPlay {
 
   // What is held back of the champion's answers is held back of its copy's.
   double slowed_share(Role role, bool copy_is_slowed) const {
-    if (role == Role::kChallenger) return 0;
+    if (role == Role::kChallenger) return contest_.challenger_slowed_share;
     const double gain = 1 + contest_.champion_slowed_share;
     return role == Role::kCopy && copy_is_slowed ? gain * (1 + kSlowedShare) - 1 : gain - 1;
   }

@@ -33,9 +33,10 @@ struct Contest {
   int heats_min = 5;           // no verdict is accepted before
   bool cold = true;
   double heat_seconds_max = 10;  // a pilot does not ask for longer heats
-  // The champion takes this much longer in the match itself: a gain of known size, for testing the
-  // referee.
+  // They take this much longer in the match itself: a gain or a regression of known size, for
+  // testing the referee.
   double champion_slowed_share = 0;
+  double challenger_slowed_share = 0;
 };
 
 // Who an arm is. The copy is the champion once more, in a process of its own.
