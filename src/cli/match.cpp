@@ -21,6 +21,7 @@
 #include "cli/presence.hpp"
 #include "cli/progress.hpp"
 #include "cli/selection.hpp"
+#include "cli/terminal.hpp"
 #include "cli/terms_option.hpp"
 #include "referee/contestant/program.hpp"
 #include "referee/statistics/json.hpp"
@@ -39,6 +40,7 @@ struct MatchArguments {
   std::vector<std::string> terms;
   MatchOptions options;
   std::filesystem::path go_on;
+  std::filesystem::path record;
   bool warm = false;
   bool json = false;
 };
@@ -123,7 +125,7 @@ nlohmann::json read_record(const std::filesystem::path& file) {
   if (!stream) throw UsageError(fmt::format("cannot read {}", file.string()));
   nlohmann::json record = nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false);
   if (!record.is_object() || !record.contains("samples") || !record.contains("heats_max")) {
-    throw UsageError(fmt::format("{} is not what 'thresher match --json' writes", file.string()));
+    throw UsageError(fmt::format("{} is not what 'thresher match --record' writes", file.string()));
   }
   return record;
 }
@@ -153,7 +155,50 @@ void go_on_with(const std::filesystem::path& file, Match& match) {
   }
 }
 
-int run_match(const MatchArguments& arguments) {
+// A match that was long must not end by not being kept.
+void check_can_write(const std::filesystem::path& file) {
+  if (!std::ofstream(file, std::ios::app)) {
+    throw UsageError(fmt::format("--record: cannot write {}", file.string()));
+  }
+}
+
+void write_record(const std::filesystem::path& file, const Match& match,
+                  const MatchRecord& record) {
+  std::ofstream stream(file);
+  if (stream << to_json(match, record).dump() << '\n' && stream.flush()) return;
+  throw Error(fmt::format("cannot write {}; is the disk full?", file.string()));
+}
+
+std::string option_words(const char* name, const std::string& value) {
+  return value.empty() ? "" : fmt::format(" {} {}", name, shell_quoted(value));
+}
+
+// The command that gives an unclear match the heats that would decide it, where any would.
+std::string how_to_go_on(const MatchArguments& arguments, const MatchRecord& record) {
+  const Verdict& verdict = record.verdict;
+  if (verdict.kind != VerdictKind::kUnclear || record.samples.heats.empty()) return {};
+  if (arguments.record.empty()) return "nothing: only --record FILE keeps a match";
+  std::string command = called_as() + " match";
+  if (arguments.champion != kDefaultChampion) {
+    command += option_words("--champion", arguments.champion);
+  }
+  command += option_words("--challenger", arguments.challenger) +
+             option_words("--backend", arguments.backend) +
+             option_words("--suite", arguments.suite);
+  for (const std::string& term : arguments.terms) command += option_words("--terms", term);
+  if (arguments.warm) command += " --warm";
+  command += option_words("--go-on", arguments.record.string()) +
+             option_words("--record", arguments.record.string());
+  const int needed = verdict.estimate ? verdict.estimate->more_heats_needed : 0;
+  const int heat_count = static_cast<int>(record.samples.heats.size()) + std::max(1, needed);
+  const int beyond = heat_count - arguments.options.analysis.heats_max;
+  if (beyond > 0) command += fmt::format(" --more {}", beyond);
+  if (!arguments.command.empty()) command += " --";
+  for (const std::string& word : arguments.command) command += " " + shell_quoted(word);
+  return command;
+}
+
+int run_match(MatchArguments& arguments) {
   const Interruption interruption("a match keeps nothing; the same command starts it anew");
   const Backend& backend = backend_from(arguments);
   Match match{.champion = contestant_from(arguments.champion, backend),
@@ -162,9 +207,11 @@ int run_match(const MatchArguments& arguments) {
               .terms = terms_from(arguments.terms),
               .options = arguments.options};
   check_match_fits(match.suite);
+  if (!arguments.record.empty()) check_can_write(arguments.record);
   const Presence presence("match");
   match.options.cold = !arguments.warm;
   if (!arguments.go_on.empty()) go_on_with(arguments.go_on, match);
+  arguments.options.analysis = match.options.analysis;
   match.options.gpu = engine_options(backend);
   match.options.thread_count = contestant_threads(match.options.thread_count);
   match.options.confinement.hidden = hidden_from_contestants();
@@ -173,10 +220,11 @@ int run_match(const MatchArguments& arguments) {
   match.options.progress = [&](const std::string& text) { progress.begin_step(text); };
   const MatchRecord record = judge(match);
   progress.clear();
+  if (!arguments.record.empty()) write_record(arguments.record, match, record);
   if (arguments.json) {
-    print_json(match, record);
+    fmt::print("{}\n", to_json(match, record).dump());
   } else {
-    print_tables(match, record);
+    print_tables(match, record, how_to_go_on(arguments, record));
   }
   return record.verdict.kind == VerdictKind::kAccepted ? kExitOk : kExitFailure;
 }
@@ -211,7 +259,9 @@ Command match_command() {
                        .what = "Most heats; bounds are wider the more looks there may be",
                        .range = {{5, 10000}}},
                       {"--go-on", &arguments->go_on,
-                       "Continue the match of this file, written by --json: its heats count"},
+                       "Continue the match of this file, written by --record: its heats count"},
+                      {"--record", &arguments->record,
+                       "Write the match to this file, all its heats with it; --go-on takes it up"},
                       {.name = "--more",
                        .value = &options.analysis.heats_more,
                        .what = "Heats beyond the most that the match began with",

@@ -49,26 +49,25 @@ void print_estimate(const MatchEstimate& estimate) {
 
 }  // namespace
 
-void print_json(const Match& match, const MatchRecord& record) {
-  const nlohmann::json json{{"suite", match.suite.name},
-                            {"champion", match.champion.name},
-                            {"challenger", match.challenger.name},
-                            {"terms", match.terms},
-                            {"verdict", record.verdict},
-                            {"samples", record.samples},
-                            {"seed", record.seed},
-                            {"champion_hash", record.champion_hash},
-                            {"challenger_hash", record.challenger_hash},
-                            {"seconds", record.seconds},
-                            {"threads", match.options.thread_count},
-                            {"heats_min", match.options.analysis.heats_min},
-                            {"heats_max", match.options.analysis.heats_max},
-                            {"earlier_heats", record.earlier_heat_count},
-                            {"log", record.log}};
-  fmt::print("{}\n", json.dump());
+nlohmann::json to_json(const Match& match, const MatchRecord& record) {
+  return {{"suite", match.suite.name},
+          {"champion", match.champion.name},
+          {"challenger", match.challenger.name},
+          {"terms", match.terms},
+          {"verdict", record.verdict},
+          {"samples", record.samples},
+          {"seed", record.seed},
+          {"champion_hash", record.champion_hash},
+          {"challenger_hash", record.challenger_hash},
+          {"seconds", record.seconds},
+          {"threads", match.options.thread_count},
+          {"heats_min", match.options.analysis.heats_min},
+          {"heats_max", match.options.analysis.heats_max},
+          {"earlier_heats", record.earlier_heat_count},
+          {"log", record.log}};
 }
 
-void print_tables(const Match& match, const MatchRecord& record) {
+void print_tables(const Match& match, const MatchRecord& record, const std::string& goes_on_with) {
   const Verdict& verdict = record.verdict;
   if (verdict.estimate) print_estimate(*verdict.estimate);
 
@@ -85,6 +84,7 @@ void print_tables(const Match& match, const MatchRecord& record) {
         {"left out", fmt::format("{} of {} blocks: the machine was disturbed",
                                  verdict.estimate->left_out_count, verdict.estimate->block_count)});
   }
+  if (!goes_on_with.empty()) table.add_row({"goes on with", goes_on_with});
   table.add_row({"champion", match.champion.name});
   table.add_row({"challenger", match.challenger.name});
   table.add_row({"heats", fmt::format("{} in {:.1f} s, seed {}", record.samples.heats.size(),
