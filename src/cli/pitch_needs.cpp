@@ -13,6 +13,7 @@
 #include "engine/backends.hpp"
 #include "referee/contestant/build.hpp"
 #include "referee/contestant/program.hpp"
+#include "referee/sandbox/launcher.hpp"
 
 extern char** environ;
 
@@ -23,9 +24,15 @@ constexpr std::string_view kPackagePrefix = "python:";
 constexpr const char* kFindPackage =
     "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)";
 
-bool is_installed(const std::string& program) {
-  const std::string found = referee::found_program(program, std::getenv("PATH"));
-  return access(found.c_str(), X_OK) == 0;
+// The file that a contestant in `folder` would run; one that need not be there.
+std::string file_of(const std::string& program, const std::filesystem::path& folder = {}) {
+  std::string found = referee::found_program(program, std::getenv("PATH"));
+  if (found == program) found = referee::found_program(program, referee::kSandboxPath);
+  return found.find('/') == std::string::npos ? found : (folder / found).string();
+}
+
+bool is_installed(const std::string& program, const std::filesystem::path& folder = {}) {
+  return access(file_of(program, folder).c_str(), X_OK) == 0;
 }
 
 // Whether the program ends with exit code 0; it says nothing to anybody.
@@ -39,8 +46,7 @@ bool succeeds(std::vector<std::string> words) {
     posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
   }
   pid_t child = 0;
-  const int error =
-      posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  const int error = posix_spawn(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return false;
   int status = 0;
@@ -52,8 +58,9 @@ bool succeeds(std::vector<std::string> words) {
 std::string missing_package(const Pitch& pitch, const std::string& package) {
   const std::vector<std::string>& command = pitch.contestant.command;
   const std::string python = command.empty() ? "python3" : command.front();
-  if (!is_installed(python)) return fmt::format("there is no program '{}'", python);
-  if (succeeds({python, "-c", kFindPackage, package})) return "";
+  const std::filesystem::path& folder = pitch.contestant.folder;
+  if (!is_installed(python, folder)) return fmt::format("there is no program '{}'", python);
+  if (succeeds({file_of(python, folder), "-c", kFindPackage, package})) return "";
   return fmt::format("{} has no package '{}'", python, package);
 }
 
