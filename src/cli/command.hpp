@@ -35,6 +35,7 @@ struct Option {
   std::optional<OptionRange> range = {};  // for numbers, both ends included
   std::string default_text = {};          // for --help, where the value does not say it
   std::string type_text = {};             // for --help, where the type does not say it
+  bool assignments = false;               // takes words with a '=' in them and no others
 };
 
 // Options that several commands have.

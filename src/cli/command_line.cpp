@@ -70,6 +70,7 @@ void declare_option(CLI::App& app, const Option& option, Value& value) {
   if (!option.words.empty()) declared->check(one_of(option.words));
   if (option.range) declared->check(in_range(*option.range, kIsInteger<Value>));
   if (!option.type_text.empty()) declared->type_name(option.type_text);
+  if (option.assignments) declared->allow_extra_args(false);
   if (!option.default_text.empty()) {
     declared->default_str(option.default_text);
   } else if (says_default(value)) {
@@ -89,6 +90,38 @@ void declare(CLI::App& parent, const Command& command) {
   }
   for (const Command& subcommand : command.commands) declare(*app, subcommand);
   if (!command.commands.empty()) app->require_subcommand(1);
+}
+
+bool takes_assignments(const std::vector<Command>& commands, std::string_view name) {
+  return std::any_of(commands.begin(), commands.end(), [&](const Command& command) {
+    return takes_assignments(command.commands, name) ||
+           std::any_of(command.options.begin(), command.options.end(), [&](const Option& option) {
+             return option.assignments && option.name == name;
+           });
+  });
+}
+
+// "--terms a=1 b=2 mine.toml" as "--terms a=1 --terms b=2 mine.toml": to the parser an option that
+// takes several words takes all that follow.
+std::vector<const char*> assignments_apart(const std::vector<Command>& commands, int argc,
+                                           const char* const* argv) {
+  std::vector<const char*> words;
+  const char* taker = nullptr;
+  bool is_first = false;
+  for (int i = 0; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--") {
+      words.insert(words.end(), argv + i, argv + argc);
+      break;
+    }
+    const bool is_assignment = word.find('=') != word.npos && !word.starts_with('-');
+    if (taker != nullptr && is_assignment && !is_first) words.push_back(taker);
+    words.push_back(argv[i]);
+    is_first = takes_assignments(commands, word);
+    if (is_first) taker = argv[i];
+    if (!is_first && !is_assignment) taker = nullptr;
+  }
+  return words;
 }
 
 int run_parsed(const CLI::App& app, const std::vector<Command>& commands) {
@@ -169,7 +202,8 @@ int run_command_line(const std::vector<Command>& commands, int argc, const char*
   app.require_subcommand(0, 1);
   for (const Command& command : commands) declare(app, command);
   try {
-    app.parse(argc, argv);
+    const std::vector<const char*> words = assignments_apart(commands, argc, argv);
+    app.parse(static_cast<int>(words.size()), words.data());
     return check_output(run_parsed(app, commands));
   } catch (const CLI::Success& help) {
     return check_output(app.exit(help));
