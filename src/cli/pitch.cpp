@@ -16,6 +16,7 @@
 #include "cli/ledger_path.hpp"
 #include "cli/memory_check.hpp"
 #include "cli/pitch_shipped.hpp"
+#include "cli/presence.hpp"
 #include "cli/progress.hpp"
 #include "cli/table.hpp"
 #include "referee/contestant/program.hpp"
@@ -192,19 +193,16 @@ std::vector<std::string> all_files(const std::vector<std::string>& arguments) {
       files.push_back(argument);
       continue;
     }
-    std::vector<std::string> found;
-    for (const auto& entry : std::filesystem::directory_iterator(argument, error)) {
-      if (entry.path().extension() == ".toml") found.push_back(entry.path().string());
-    }
+    const std::vector<std::filesystem::path> found = pitch_files_in(argument);
     if (found.empty()) throw UsageError(fmt::format("there is no pitch in folder '{}'", argument));
-    std::sort(found.begin(), found.end());
-    files.insert(files.end(), found.begin(), found.end());
+    for (const std::filesystem::path& file : found) files.push_back(file.string());
   }
   return files;
 }
 
 int run_check(const PitchOptions& options) {
   const Interruption interruption("a check keeps nothing; the same command starts it anew");
+  const auto presence = options.run ? std::make_unique<Presence>("pitch check") : nullptr;
   nlohmann::json list = nlohmann::json::array();
   bool all_ok = true;
   for (const std::string& file : all_files(options.files)) {

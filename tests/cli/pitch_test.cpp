@@ -69,6 +69,19 @@ TEST_F(PitchCommand, ListsAndWritesTheBuiltInOnes) {
       << unknown.err;
 }
 
+// What a suite lacks of a pitch is no fault of it; what is broken may have been meant as one.
+TEST_F(PitchCommand, AFolderIsCheckedForItsPitches) {
+  write("p.toml", kComplete);
+  write("small.toml", "name = \"small\"\n[[problem]]\nname = \"a\"\nm = [1]\nn = 16\nk = 16\n");
+  write("rules.toml", "[[constraint]]\nid = \"x\"\n");
+  const std::string broken = write("broken.toml", "name = \n");
+  const Outcome outcome = run_here({"pitch", "check", (folder_ / "").string()});
+  EXPECT_EQ(outcome.out.find("small.toml"), std::string::npos) << outcome.out;
+  EXPECT_EQ(outcome.out.find("rules.toml"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find(broken + ": "), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("p.toml: a complete pitch"), std::string::npos) << outcome.out;
+}
+
 TEST_F(PitchCommand, ListsWhatIsMissing) {
   const std::string good = write("p.toml", kComplete);
   const std::string bad = write("q.toml", "name = \"q\"\nsuite = \"small\"\nclaim = 2\nx = 1\n");

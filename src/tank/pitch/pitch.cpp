@@ -4,9 +4,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "digest/sha256.hpp"
 #include "engine/backends.hpp"
 #include "gemm/toml_words.hpp"
+#include "tank/pitch/toml_reader.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher {
@@ -29,6 +32,15 @@ nlohmann::json contestant_json(const Pitch& pitch) {
           {"command", contestant.command},      {"knobs", pitch.knobs}};
 }
 
+// Other files of this house that may lie beside a pitch: a suite, constraints, ballots.
+bool is_something_else(const fs::path& path) {
+  TomlReader reader(path.string());
+  const std::optional<toml::table> root =
+      reader.parse(read_start(path, "pitch", kPitchBytesMax), kPitchBytesMax);
+  if (!root || root->contains("contestant")) return false;
+  return root->contains("problem") || root->contains("constraint") || root->contains("ballot");
+}
+
 }  // namespace
 
 Pitch load_pitch(const fs::path& path) {
@@ -37,6 +49,16 @@ Pitch load_pitch(const fs::path& path) {
 
 std::vector<std::string> pitch_file_faults(const fs::path& path) {
   return pitch_faults(read_start(path, "pitch", kPitchBytesMax), path.string(), file_of(path));
+}
+
+std::vector<fs::path> pitch_files_in(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    const bool may_be_one = entry.path().extension() == ".toml" && entry.is_regular_file();
+    if (may_be_one && !is_something_else(entry.path())) files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
 }
 
 Contestant contestant_against(const Pitch& pitch, const Contestant& champion) {

@@ -73,6 +73,10 @@ std::vector<std::string> pitch_faults(std::string_view toml, std::string_view so
 Pitch load_pitch(const std::filesystem::path& path);
 std::vector<std::string> pitch_file_faults(const std::filesystem::path& path);
 
+// The .toml files of a folder in the order of their names, without those that are suites,
+// constraints or ballots. What cannot be read as TOML may have been meant as a pitch.
+std::vector<std::filesystem::path> pitch_files_in(const std::filesystem::path& folder);
+
 // What runs when `pitch` challenges `champion`: its knobs are laid over the champion's variant.
 // Throws Error when the champion has none.
 Contestant contestant_against(const Pitch& pitch, const Contestant& champion);
