@@ -3,6 +3,7 @@
 #pragma once
 
 #include "referee/match.hpp"
+#include "referee/reachable.hpp"
 #include "support/scene.hpp"
 
 namespace thresher::testing {
@@ -95,7 +96,7 @@ inline Contestant variant(const std::string& name) {
 
 // A file under the root of the house.
 inline Contestant contestant_of_file(const std::filesystem::path& file) {
-  const std::filesystem::path path = std::filesystem::path(THRESHER_SOURCE_DIR) / file;
+  const std::filesystem::path path = reachable_house() / file;
   if (path.extension() == ".py") {
     return {.kind = ContestantKind::kCommand,
             .name = path.stem(),

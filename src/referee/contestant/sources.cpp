@@ -15,6 +15,7 @@
 #include <optional>
 #include <string_view>
 
+#include "referee/sandbox/closed_folder.hpp"
 #include "referee/sandbox/sandbox.hpp"
 #include "referee/sandbox/scratch.hpp"
 #include "thresher/error.hpp"
@@ -125,7 +126,9 @@ class SourceReader {
                               path.string()));
     }
     if (error == ENOENT) throw Error(fmt::format("cannot read {}", path.string()));
-    throw Error(fmt::format("cannot read {}: {}", path.string(), std::strerror(error)));
+    const std::string why = error == EACCES ? why_kept_out(path) : "";
+    throw Error(
+        fmt::format("cannot read {}: {}", path.string(), why.empty() ? std::strerror(error) : why));
   }
 
   const fs::path folder_;

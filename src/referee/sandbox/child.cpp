@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "referee/sandbox/census.hpp"
+#include "referee/sandbox/closed_folder.hpp"
 #include "referee/sandbox/launcher.hpp"
 #include "referee/sandbox/leftovers.hpp"
 #include "referee/venue.hpp"
@@ -238,6 +239,9 @@ void Child::spawn(const ChildOptions& options) {
   const BoundToCores bound(options.cores);
   const int error = posix_spawn(&pid_, program.c_str(), &spawn_options.actions,
                                 &spawn_options.attributes, arguments, environ);
+  if (error == EACCES && !why_kept_out(program).empty()) {
+    throw Error(fmt::format("cannot start a contestant: {}: {}", program, why_kept_out(program)));
+  }
   if (error != 0) refuse(program.c_str(), error);
   remember(Leftover::kGroup, fmt::format("{}", pid_));
   stdin_ = std::move(input.ours);

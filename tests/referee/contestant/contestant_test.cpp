@@ -46,6 +46,33 @@ TEST(ContestantHash, FollowsTheSourceAndNotTheName) {
   EXPECT_NE(before, contestant_hash(contestant));
 }
 
+// Beside the pitch it would be its author's; elsewhere the rights of who runs it decide.
+TEST(ContestantSources, SayWhichFolderKeepsTheContestantOut) {
+  if (geteuid() != 0) GTEST_SKIP() << "only under root contestants are somebody else";
+  const ScratchFolder folder(FolderOwner::kReferee);
+  const std::filesystem::path closed = folder.path() / "closed";
+  std::filesystem::create_directories(closed);
+  std::filesystem::create_directories(folder.path() / "pitch");
+  std::filesystem::permissions(folder.path(), std::filesystem::perms{0755});
+  std::filesystem::permissions(closed, std::filesystem::perms{0700});
+  write(closed / "k.h", "int a;");
+  write(folder.path() / "pitch/k.c", "#include \"../closed/k.h\"\n");
+  const Contestant contestant{.kind = ContestantKind::kLibrary,
+                              .name = "one",
+                              .source = "k.c",
+                              .folder = folder.path() / "pitch"};
+  try {
+    contestant_hash(contestant);
+    FAIL() << "it was read";
+  } catch (const Error& error) {
+    const std::string said = error.what();
+    EXPECT_NE(said.find("k.h: under root contestants run as user 65534, who may not enter " +
+                        closed.string() + "; chmod o+x " + closed.string()),
+              std::string::npos)
+        << said;
+  }
+}
+
 TEST(ContestantHash, FollowsTheFilesACommandNames) {
   const ScratchFolder folder(FolderOwner::kReferee);
   write(folder.path() / "k.py", "1");

@@ -14,6 +14,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "referee/reachable.hpp"
 #include "referee/sandbox/cage.hpp"
 #include "referee/sandbox/child.hpp"
 #include "referee/sandbox/group_files.hpp"
@@ -23,8 +24,6 @@ namespace thresher::referee {
 namespace {
 
 namespace fs = std::filesystem;
-
-const fs::path kThresher = THRESHER_BINARY_DIR "/thresher";
 
 // A group of version 2 with a controller in it, as a session or a container gives it to somebody.
 // What the kernel refuses and grants is the same for every controller, so any will do.
@@ -149,7 +148,7 @@ TEST(Seat, LeavesOthersWhereTheyAre) {
 TEST(Seat, GroupsAreOutOfReachOfWhoIsInThem) {
   const GivenGroup given;
   REQUIRE_GROUP(given);
-  if (access(kThresher.c_str(), X_OK) != 0) GTEST_SKIP() << "only root may run " << kThresher;
+  const fs::path program = testing::reachable_program();
   ASSERT_TRUE(given.give_to(kUnprivilegedId));
   const std::string script = fmt::format(
       "group={}$(sed -n s/^0:://p /proc/self/cgroup); for file in cgroup.freeze cgroup.procs; do "
@@ -159,7 +158,7 @@ TEST(Seat, GroupsAreOutOfReachOfWhoIsInThem) {
   const std::string line = said_inside(given, kUnprivilegedId, [&]() -> std::string {
     const ScratchFolder scratch(FolderOwner::kContestant);
     Child child(
-        {.program = kThresher,
+        {.program = program,
          .order = {
              .job = {.kind = JobKind::kCommand, .command = {"sh", "-c", script}, .folder = "/"},
              .scratch = scratch.path()}});
