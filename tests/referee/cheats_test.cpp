@@ -79,6 +79,7 @@ const Cheat kCheats[] = {
     {"crashes.c", kInvalid, {check::kExit}, "problem 'tiny_gemm': ended during 'run': was ended by signal 11 (Segmentation fault: it used memory"},
     {"exits.c", kInvalid, {check::kExit}, "exit code 0"},
     {"prints_to_stdout.c", kInvalid, {check::kProtocol}, "a new record'; standard output belongs to the protocol, print to standard error"},
+    {"prints_by_printf.c", kInvalid, {check::kProtocol}, "standard output belongs to the protocol, print to standard error"},
     {"prints_without_end.c", kInvalid, {check::kProtocol}, "endlessly"},
     {"floods_stderr.c", kInvalid, {check::kProtocol}, "stderr"},
     {"forges_answers.c", kInvalid, {check::kProtocol}},

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <new>
 
 #include "referee/venue.hpp"
@@ -82,6 +83,8 @@ void Worker::bind(const Request&) { throw Error("a worker for the CPU takes no b
 BatchReport Worker::go(const Request&) { throw Error("a worker for the CPU takes no batches"); }
 
 void serve(const Job& job) {
+  // A contestant's printf shall be heard in the call that it is in, and not when a buffer is full.
+  setvbuf(stdout, nullptr, _IONBF, 0);
   LineReader reader;
   const std::optional<Request> hello = read_request(reader);
   if (!hello || hello->kind != RequestKind::kHello) return;
