@@ -17,6 +17,7 @@
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "cli/doctor_slurm.hpp"
+#include "cli/presence.hpp"
 #include "cli/progress.hpp"
 #include "cli/table.hpp"
 #include "cpu/features.hpp"
@@ -297,6 +298,7 @@ int run_doctor(const DoctorOptions& options) {
          .task_count = options.task_count,
          .json = options.json});
   }
+  const Presence presence("doctor");
   const Examination found = examine(options);
   if (options.json) {
     print_examination_json(found);

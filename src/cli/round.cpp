@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <memory>
 
 #include "cli/commands.hpp"
@@ -41,10 +42,10 @@ std::string why_not(const SeasonRecord& record, const std::string& pitch) {
 }
 
 // Nobody names a pitch to see it passed over in silence.
-void say_what_was_left(const SeasonSetup& setup, const SeasonRecord& record) {
+void say_what_was_left(const SeasonSetup& setup, const SeasonRecord& record, std::FILE* stream) {
   for (const Pitch& pitch : setup.pitches) {
     if (was_judged(record, pitch.name)) continue;
-    fmt::print("not played: {}: {}\n", pitch.name, why_not(record, pitch.name));
+    fmt::print(stream, "not played: {}: {}\n", pitch.name, why_not(record, pitch.name));
   }
 }
 
@@ -61,16 +62,17 @@ Command round_command() {
           .what = "Play one round: vote, build, judge",
           .options = all,
           .run = [options] {
-            std::vector<Pitch> pitches = named_pitches(*options);
-            Ledger ledger(options->ledger);
             const std::unique_ptr<ClusterPlace> place = place_of(*options);
-            SeasonSetup setup = make_setup(*options, std::move(pitches), ledger, place.get());
+            const std::unique_ptr<Presence> presence = presence_of(*options, "round");
+            SeasonSetup setup = make_setup(*options, place.get());
             setup.rounds_max = 1;
             setup.stays_open = true;
             setup.rules.tries_max =
                 static_cast<int>(std::max<std::size_t>(3, setup.pitches.size()));
+            Ledger ledger(options->ledger);
             const int exit_code = play(*options, ledger, setup, place.get());
-            if (!options->json) say_what_was_left(setup, read_season(ledger, setup.rules.season));
+            say_what_was_left(setup, read_season(ledger, setup.rules.season),
+                              options->json ? stderr : stdout);
             return exit_code;
           }};
 }

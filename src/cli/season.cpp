@@ -23,11 +23,11 @@ Command season_command() {
           .what = "Play pitches against the champion, round after round",
           .options = all,
           .run = [options] {
-            std::vector<Pitch> pitches = named_pitches(*options);
-            Ledger ledger(options->ledger);
             const std::unique_ptr<ClusterPlace> place = place_of(*options);
-            return play(*options, ledger,
-                        make_setup(*options, std::move(pitches), ledger, place.get()), place.get());
+            const std::unique_ptr<Presence> presence = presence_of(*options, "season");
+            const SeasonSetup setup = make_setup(*options, place.get());
+            Ledger ledger(options->ledger);
+            return play(*options, ledger, setup, place.get());
           }};
 }
 

@@ -19,7 +19,6 @@
 #include "cli/ledger_path.hpp"
 #include "cli/memory_check.hpp"
 #include "cli/pitch_needs.hpp"
-#include "cli/presence.hpp"
 #include "cli/scoreboard_report.hpp"
 #include "cli/season_start.hpp"
 #include "cli/season_summary.hpp"
@@ -39,15 +38,11 @@ namespace fs = std::filesystem;
 constexpr double kPilotShare = 0.2;  // of a season's time
 
 std::vector<fs::path> pitch_files(const fs::path& folder) {
-  std::vector<fs::path> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() == ".toml") files.push_back(entry.path());
-  }
+  std::vector<fs::path> files = pitch_files_in(folder);
   if (files.empty()) {
     throw UsageError(
-        fmt::format("folder '{}' has no pitches: no .toml file is in it", folder.string()));
+        fmt::format("folder '{}' has no pitches: no .toml file in it is one", folder.string()));
   }
-  std::sort(files.begin(), files.end());
   return files;
 }
 
@@ -127,8 +122,7 @@ std::string last_measured_season(const Ledger& ledger) {
 }
 
 // "2026-04-01-a", then b, c ...
-std::string new_name(const Ledger& ledger) {
-  const std::vector<std::string> taken = ledger.seasons();
+std::string new_name(const std::vector<std::string>& taken) {
   const std::string day = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
   for (std::size_t i = 0;; ++i) {
     const std::string name =
@@ -137,18 +131,24 @@ std::string new_name(const Ledger& ledger) {
   }
 }
 
-std::string season_name(const SeasonOptions& options, const Ledger& ledger) {
+// The ledger that is there already: a mistake in the options must not make one.
+std::optional<Ledger> known_ledger(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error) ? std::optional<Ledger>(path) : std::nullopt;
+}
+
+std::string season_name(const SeasonOptions& options, const std::optional<Ledger>& ledger) {
   if (!options.season.empty()) {
     check_season_name(options.season);
     return options.season;
   }
   if (options.more_seconds > 0) {
-    const std::string last = last_measured_season(ledger);
+    const std::string last = ledger ? last_measured_season(*ledger) : "";
     if (last.empty()) throw UsageError("no season has been played yet that could be given more");
     return last;
   }
-  if (!options.resume) return new_name(ledger);
-  const std::string open = unfinished_season(ledger);
+  if (!options.resume) return new_name(ledger ? ledger->seasons() : std::vector<std::string>());
+  const std::string open = ledger ? unfinished_season(*ledger) : "";
   if (open.empty()) throw UsageError("no season is unfinished; start one without --resume");
   return open;
 }
@@ -321,18 +321,14 @@ std::vector<Option> season_options(SeasonOptions& options) {
   return all;
 }
 
-std::vector<Pitch> named_pitches(const SeasonOptions& options) {
-  return load_pitches(options.pitches);
-}
-
-SeasonSetup make_setup(const SeasonOptions& options, std::vector<Pitch> pitches,
-                       const Ledger& ledger, ClusterPlace* place) {
+SeasonSetup make_setup(const SeasonOptions& options, ClusterPlace* place) {
   check_cluster(options.cluster);
   SeasonSetup setup;
+  setup.pitches = load_pitches(options.pitches);
+  const std::optional<Ledger> ledger = known_ledger(options.ledger);
   setup.rules.season = season_name(options, ledger);
   if (place != nullptr) place->claim(setup.rules.season);
-  setup.pitches = std::move(pitches);
-  const SeasonRecord record = read_season(ledger, setup.rules.season);
+  const SeasonRecord record = ledger ? read_season(*ledger, setup.rules.season) : SeasonRecord();
   const bool is_new = !record.has_started;
   if (!is_new) {
     go_on(options, record, setup);
@@ -375,16 +371,26 @@ SeasonSetup make_setup(const SeasonOptions& options, std::vector<Pitch> pitches,
   return setup;
 }
 
-// Every step is in the ledger before the next begins, so nothing but the match at hand is lost.
+std::string words_of(const std::vector<fs::path>& paths) {
+  std::string words;
+  for (const fs::path& path : paths) words += " " + shell_quoted(path.string());
+  return words;
+}
+
+// What the ledger remembers of the season need not be said again. Every step is in it before the
+// next begins, so nothing but the match at hand is lost.
 std::string how_to_go_on(const SeasonOptions& options, const SeasonSetup& setup) {
   std::string command = called_as() + (setup.stays_open ? " round" : " season --resume");
-  command += fmt::format(" --season {} --ledger {} --seconds {} --match-seconds {}",
-                         shell_quoted(setup.rules.season), shell_quoted(options.ledger.string()),
-                         options.seconds, options.match_seconds);
-  command += cluster_words(options.cluster);
-  if (setup.stays_open) {
-    for (const fs::path& pitch : options.pitches) command += " " + shell_quoted(pitch.string());
+  // Before the options, which would take them for theirs.
+  if (setup.stays_open) command += words_of(options.pitches);
+  command += fmt::format(" --season {}", shell_quoted(setup.rules.season));
+  if (options.ledger != kDefaultLedger) command += " --ledger" + words_of({options.ledger});
+  if (options.seconds > 0) command += fmt::format(" --seconds {}", options.seconds);
+  if (options.match_seconds != SeasonOptions{}.match_seconds) {
+    command += fmt::format(" --match-seconds {}", options.match_seconds);
   }
+  if (!options.votes.empty()) command += " --votes" + words_of(options.votes);
+  command += cluster_words(options.cluster);
   return fmt::format("season '{}' is kept as far as it was played{}, and this goes on with it: {}",
                      setup.rules.season,
                      options.cluster.is_remote() ? ", its tasks stay in Slurm's queue" : "",
@@ -439,11 +445,13 @@ std::unique_ptr<ClusterPlace> place_of(const SeasonOptions& options) {
   return std::make_unique<ClusterPlace>(options.cluster, options.ledger);
 }
 
+std::unique_ptr<Presence> presence_of(const SeasonOptions& options, const std::string& command) {
+  return options.cluster.is_remote() ? nullptr : std::make_unique<Presence>(command);
+}
+
 int play(const SeasonOptions& options, Ledger& ledger, const SeasonSetup& setup,
          ClusterPlace* place) {
   const Interruption interruption(how_to_go_on(options, setup));
-  std::optional<Presence> presence;
-  if (place == nullptr) presence.emplace(setup.stays_open ? "round" : "season");
   {
     SeasonTicker ticker(setup.seconds_max);
     play_season(ledger, setup,

@@ -11,6 +11,7 @@
 #include "cli/cluster_place.hpp"
 #include "cli/command.hpp"
 #include "cli/ledger_path.hpp"
+#include "cli/presence.hpp"
 #include "tank/season/season.hpp"
 
 namespace thresher::cli {
@@ -42,14 +43,13 @@ std::vector<Option> season_options(SeasonOptions& options);
 // Where matches are played, if not here; null: here.
 std::unique_ptr<ClusterPlace> place_of(const SeasonOptions& options);
 
-// The pitches that the options name; read before there is a ledger, so that a mistake leaves none
-// behind.
-std::vector<Pitch> named_pitches(const SeasonOptions& options);
+// Hears who else measures on this machine, from before its ceilings are measured; null: nothing is
+// measured here.
+std::unique_ptr<Presence> presence_of(const SeasonOptions& options, const std::string& command);
 
 // Measures the machine when the season is new, and takes everything from the ledger when it goes
-// on.
-SeasonSetup make_setup(const SeasonOptions& options, std::vector<Pitch> pitches,
-                       const Ledger& ledger, ClusterPlace* place);
+// on. Makes no ledger: a mistake in the options must leave none behind.
+SeasonSetup make_setup(const SeasonOptions& options, ClusterPlace* place);
 
 // Plays with the real referee, says on stderr what happens, and prints the scoreboard.
 int play(const SeasonOptions& options, Ledger& ledger, const SeasonSetup& setup,

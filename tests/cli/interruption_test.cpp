@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "child.hpp"
+#include "referee/reachable.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -114,8 +115,7 @@ TEST_F(Interrupted, SeasonSaysHowToGoOnAndGoesOn) {
   EXPECT_EQ(exit_code_after(pid, SIGTERM), 143) << folder_.read("err");
   const std::string said = folder_.read("err");
   const std::string command =
-      "thresher season --resume --season interrupted --ledger ledger.db --seconds 20 "
-      "--match-seconds 20";
+      "thresher season --resume --season interrupted --ledger ledger.db --seconds 20";
   EXPECT_NE(
       said.find("thresher: interrupted; season 'interrupted' is kept as far as it was played, and "
                 "this goes on with it: " +
@@ -137,6 +137,71 @@ TEST_F(Interrupted, SeasonSaysHowToGoOnAndGoesOn) {
   EXPECT_TRUE(board["ended"]);
 }
 
+// The command that is printed asks for nothing that was not asked for, and runs.
+TEST_F(Interrupted, WhatWasNotGivenIsNotPrinted) {
+  fs::permissions(folder_.path(""), fs::perms{0755});
+  const pid_t pid = start({"season", "--backend", "cpu", "--suite", suite_, "--threads", "1",
+                           "--season", "plain", pitch_});
+  EXPECT_EQ(exit_code_after(pid, SIGINT), 130) << folder_.read("err");
+  const std::string said = folder_.read("err");
+  EXPECT_TRUE(said.ends_with("goes on with it: thresher season --resume --season plain\n")) << said;
+  EXPECT_TRUE(is_clean());
+}
+
+TEST_F(Interrupted, RoundSaysHowToGoOnAndGoesOn) {
+  fs::permissions(folder_.path(""), fs::perms{0755});
+  const std::string votes =
+      folder_.write("votes.toml",
+                    "shark = \"me\"\n[[ballot]]\npitch = \"hangs\"\nvote = true\np_works = 0.5\n"
+                    "speedup = 1.1\nspeedup_low = 0.9\nspeedup_high = 1.3\nreason = \"why not\"\n"
+                    "scores = {speedup = 3, evidence = 4, feasibility = 9, risk = 6}\n");
+  const pid_t pid =
+      start({"round", pitch_, "--backend", "cpu", "--suite", suite_, "--threads", "1", "--season",
+             "open", "--ledger", "l.db", "--votes", votes, "--match-seconds", "5"});
+  EXPECT_EQ(exit_code_after(pid, SIGINT), 130) << folder_.read("err");
+  const std::string said = folder_.read("err");
+  const std::string command = "thresher round " + pitch_ +
+                              " --season open --ledger l.db --match-seconds 5 --votes " + votes;
+  EXPECT_TRUE(said.ends_with("goes on with it: " + command + "\n")) << said;
+  EXPECT_TRUE(is_clean());
+
+  folder_.write("hangs.py", "raise SystemExit(3)\n");
+  std::istringstream printed(command);
+  std::vector<std::string> words{std::istream_iterator<std::string>(printed), {}};
+  words.erase(words.begin());
+  int status = 0;
+  waitpid(start(words), &status, 0);
+  EXPECT_EQ(status, 0) << folder_.read("err");
+  EXPECT_NE(folder_.read("out").find("Season open"), std::string::npos) << folder_.read("out");
+}
+
+// The second of two says so when it begins.
+TEST_F(Interrupted, TwoAtOnceAreNoticed) {
+  fs::permissions(folder_.path(""), fs::perms{0755});
+  const pid_t pid = start({"match", "--backend", "cpu", "--suite", suite_, "--threads", "1",
+                           "--call-seconds", "600", "--", "python3", script_});
+  ASSERT_TRUE(wait_for_contestant()) << folder_.read("err");
+  const std::string pitch =
+      folder_.write("broken.toml",
+                    "name = \"broken\"\nsuite = \"tiny.toml\"\nclaim = 2\nmechanism = \"none\"\n"
+                    "[contestant]\nsource = \"broken.c\"\n");
+  folder_.write("broken.c", "int broken = ;\n");
+  const std::vector<std::vector<std::string>> seconds = {
+      {"doctor", "--backend", "cpu", "--seconds", "0.05", "--threads", "1"},
+      {"pitch", "check", "--run", pitch},
+      {"round", "--backend", "cpu", "--suite", suite_, "--threads", "1", "--seconds", "1",
+       "--ledger", folder_.path("second.db"), pitch}};
+  for (const std::vector<std::string>& words : seconds) {
+    const Outcome second = run_thresher(words);
+    EXPECT_NE(second.err.find(fmt::format("thresher: pid {} (", pid)), std::string::npos)
+        << words[0] << ": " << second.err;
+    EXPECT_NE(second.err.find(" measuring on this machine too"), std::string::npos) << second.err;
+  }
+  const Outcome quiet = run_thresher({"pitch", "check", pitch});
+  EXPECT_EQ(quiet.err.find("measuring"), std::string::npos) << quiet.err;
+  EXPECT_EQ(exit_code_after(pid, SIGINT), 130);
+}
+
 // A signal that nobody can catch: a second later there is neither a process, a folder nor a group
 // of the kernel's, and a season goes on. THRESHER_KILLS=100 sends each signal a hundred times.
 class Killed : public Interrupted {
@@ -156,7 +221,7 @@ class Killed : public Interrupted {
   }
 
   static std::string cheat(const char* name) {
-    return fmt::format("{}/tests/cheats/{}.c", THRESHER_SOURCE_DIR, name);
+    return fmt::format("{}/tests/cheats/{}.c", testing::reachable_house().string(), name);
   }
 
   // Everything whose files or folders lie in ours: launchers carry them in their order.

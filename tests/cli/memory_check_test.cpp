@@ -28,9 +28,22 @@ k = 65536
 TEST(MemoryCheck, ComesBeforeAnythingIsAllocated) {
   const TemporaryFolder folder;
   const std::string suite = folder.write("huge.toml", kHuge);
-  for (const std::string command :
-       {"bench --backend cpu", "verify --backend cpu", "match --backend cpu --challenger cpu_avx2",
-        "referee selftest --matches 1"}) {
+  const std::string pitch = folder.write("p.toml", R"(
+name = "p"
+suite = "huge.toml"
+claim = 2
+mechanism = "a setting"
+[contestant]
+knobs = {stages = 8}
+)");
+  const std::string ledger = folder.path("ledger.db");
+  for (const std::string& command :
+       {std::string("bench --backend cpu"), std::string("verify --backend cpu"),
+        std::string("match --backend cpu --challenger cpu_avx2"),
+        std::string("referee selftest --matches 1"),
+        "season --backend cpu " + pitch + " --ledger " + ledger,
+        "round --backend cpu " + pitch + " --ledger " + ledger,
+        "tune --backend cpu --output " + folder.path("plan.json")}) {
     const auto begin = std::chrono::steady_clock::now();
     const Outcome outcome = run_shell("thresher " + command + " --suite " + suite);
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
@@ -41,6 +54,7 @@ TEST(MemoryCheck, ComesBeforeAnythingIsAllocated) {
         << command << ": " << outcome.err;
     EXPECT_LT(seconds.count(), 10) << command;
   }
+  EXPECT_FALSE(std::filesystem::exists(ledger)) << "a season that cannot be is not recorded";
 }
 
 TEST(MemoryCheck, CountsOnlyWhatWasChosen) {

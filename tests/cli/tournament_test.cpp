@@ -7,6 +7,7 @@
 
 #include "child.hpp"
 #include "cli/command_line.hpp"
+#include "referee/reachable.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -81,13 +82,65 @@ TEST_F(Tournament, TheSeedsSeasonIsShownWithoutALedger) {
   EXPECT_FALSE(std::filesystem::exists(folder_.path("nowhere")));
 }
 
+// As commands, by somebody who may write nothing of it.
+TEST_F(Tournament, ReadingNeedsNoRightToWrite) {
+  namespace fs = std::filesystem;
+  const std::string place = folder_.path("place");
+  fs::create_directory(place);
+  const std::string ledger = place + "/ledger.db";
+  ASSERT_EQ(run_thresher({"round", "--backend", "cpu", "--suite", suite_, "--threads", "1",
+                          "--seconds", "2", "--season", "read", "--ledger", ledger, pitch_})
+                .exit_code,
+            kExitOk);
+  fs::permissions(folder_.path(""), fs::perms{0755});
+  for (const fs::directory_entry& entry : fs::directory_iterator(place)) {
+    fs::permissions(entry.path(), fs::perms{0444});
+  }
+  fs::permissions(place, fs::perms{0555});
+  const std::string program = testing::reachable_program().string();
+  const std::string as_nobody =
+      geteuid() == 0 ? "setpriv --reuid 65534 --regid 65534 --clear-groups " : "";
+  const std::pair<const char*, const char*> reads[] = {
+      {"scoreboard", "Season read"}, {"scoreboard --json", "\"read\""},
+      {"ledger verify", "entries"},  {"ledger show", "verdict"},
+      {"constraints", "hardware"},   {"report --output /dev/stdout", "<!DOCTYPE"}};
+  for (const auto& [words, shown] : reads) {
+    const Outcome outcome =
+        run_shell(fmt::format("thresher --version >/dev/null; cd / && {}{} {} --ledger {}",
+                              as_nobody, program, words, ledger));
+    EXPECT_EQ(outcome.exit_code, kExitOk) << words << ": " << outcome.err;
+    EXPECT_NE(outcome.out.find(shown), std::string::npos) << words << ": " << outcome.out;
+  }
+  fs::permissions(place, fs::perms{0755});
+}
+
+// The binary alone, where nothing of this house is.
+TEST_F(Tournament, ACopiedBinaryPlaysItsSeason) {
+  namespace fs = std::filesystem;
+  const std::string place = folder_.path("elsewhere");
+  fs::create_directory(place);
+  fs::permissions(folder_.path(""), fs::perms{0755});
+  fs::copy_file(THRESHER_BINARY_DIR "/thresher", place + "/thresher");
+  const Outcome season =
+      run_shell(fmt::format("thresher --version >/dev/null; cd {} && ./thresher season --backend "
+                            "cpu --suite {} --threads "
+                            "1 --seconds 1 --match-seconds 1",
+                            place, suite_));
+  EXPECT_EQ(season.exit_code, kExitOk) << season.err;
+  EXPECT_NE(season.out.find("Season "), std::string::npos) << season.out;
+  EXPECT_NE(season.out.find("skipped_blocks"), std::string::npos) << season.out;
+  const Outcome table = run_shell(
+      fmt::format("thresher --version >/dev/null; cd {} && ./thresher scoreboard", place));
+  EXPECT_EQ(table.exit_code, kExitOk) << table.err;
+}
+
 TEST_F(Tournament, AFolderWithoutPitchesIsNoSeason) {
   std::filesystem::create_directory(folder_.path("empty"));
   for (const char* command : {"round", "season"}) {
     const Outcome outcome =
         run_thresher({command, "--backend", "cpu", "--ledger", ledger_, folder_.path("empty")});
     EXPECT_EQ(outcome.exit_code, kExitUsage);
-    EXPECT_NE(outcome.err.find("has no pitches: no .toml file is in it"), std::string::npos)
+    EXPECT_NE(outcome.err.find("has no pitches: no .toml file in it is one"), std::string::npos)
         << outcome.err;
     EXPECT_FALSE(std::filesystem::exists(ledger_)) << "a mistake leaves no ledger behind";
   }
@@ -156,6 +209,62 @@ TEST_F(Tournament, TermsAreThoseTheSeasonWasStartedWith) {
       << again.err;
 }
 
+TEST_F(Tournament, AMistakeLeavesNoLedgerBehind) {
+  const std::string needy = folder_.write("needy.toml", R"(
+name = "needy"
+suite = "tiny.toml"
+claim = 2
+mechanism = "a program that nobody has"
+needs = "no_such_program"
+[contestant]
+source = "broken.c"
+)");
+  const std::vector<std::vector<std::string>> mistakes = {
+      {"season", "--season", "seeds", pitch_},
+      {"season", "--suite", "sedes", pitch_},
+      {"season", "--terms", "speedpu=1", pitch_},
+      {"season", "--more", "5"},
+      {"season", "--resume"},
+      {"season", "--resume", "--season", "nobodys"},
+      {"round", needy}};
+  for (std::vector<std::string> words : mistakes) {
+    words.insert(words.end(), {"--backend", "cpu", "--ledger", folder_.path("new/ledger.db")});
+    const Outcome outcome = run_thresher(words);
+    EXPECT_NE(outcome.exit_code, kExitOk) << outcome.out;
+    EXPECT_FALSE(std::filesystem::exists(folder_.path("new"))) << outcome.err;
+  }
+}
+
+TEST_F(Tournament, TermsAreNumbersInTheirRange) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"confidence=1", "confidence is a number from 0.5 to 0.9999, and '1' is not"},
+      {"confidence=2", "confidence is a number from 0.5 to 0.9999, and '2' is not"},
+      {"confidence=nan", "confidence is a number from 0.5 to 0.9999, and 'nan' is not"},
+      {"confidence=0", "confidence is a number from 0.5 to 0.9999, and '0' is not"},
+      {"speedup=0", "speedup is a number from 0.5 to 100, and '0' is not"},
+      {"speedup=-1", "speedup is a number from 0.5 to 100, and '-1' is not"},
+      {"regression=-0.1", "regression is a number from 0 to 10, and '-0.1' is not"},
+      {"tail", "tail is a number from 0 to 10, and '' is not"},
+      {"sped=1.1", "'sped=1.1' is not speedup, regression, spread, tail, confidence = a number"},
+      {"speedpu=1.1", "did you mean 'speedup'?"}};
+  for (const auto& [term, said] : wrong) {
+    const Outcome outcome = match({"--challenger", folder_.path("broken.c"), "--terms", term});
+    EXPECT_EQ(outcome.exit_code, kExitUsage) << term;
+    EXPECT_NE(outcome.err.find(said), std::string::npos) << outcome.err;
+  }
+}
+
+TEST_F(Tournament, TermsTakeNoPitch) {
+  const Outcome round = run_thresher({"round", "--backend", "cpu", "--suite", suite_, "--threads",
+                                      "1", "--seconds", "2", "--ledger", ledger_, "--terms",
+                                      "speedup=1.05", "tail=0", pitch_, "--json"});
+  ASSERT_EQ(round.exit_code, kExitOk) << round.err;
+  const Outcome shown =
+      run_thresher({"ledger", "show", "--kind", "season", "--json", "--ledger", ledger_});
+  EXPECT_NE(shown.out.find("\"speedup_min\":1.05"), std::string::npos) << shown.out;
+  EXPECT_NE(shown.out.find("\"tail_max\":0"), std::string::npos) << shown.out;
+}
+
 TEST_F(Tournament, MoreTimeIsForASeasonThatThereIs) {
   const Outcome outcome =
       run_thresher({"season", "--backend", "cpu", "--more", "5", "--ledger", ledger_});
@@ -190,18 +299,63 @@ TEST_F(Tournament, AMatchGoesOnOnlyAsItself) {
   EXPECT_NE(nowhere.err.find("cannot read /nowhere.json"), std::string::npos) << nowhere.err;
   const Outcome foreign = match({"--challenger", "cpu_portable", "--go-on", suite_});
   EXPECT_EQ(foreign.exit_code, kExitUsage);
-  EXPECT_NE(foreign.err.find("is not what 'thresher match --json' writes"), std::string::npos);
-  const Outcome first = match({"--challenger", "cpu_portable", "--json"});
-  const std::string record = folder_.write("match.json", first.out);
+  EXPECT_NE(foreign.err.find("is not what 'thresher match --record' writes"), std::string::npos);
+  const std::string record = folder_.path("match.json");
+  match({"--challenger", "cpu_portable", "--record", record});
   const Outcome other = match({"--challenger", "cpu_portable:stages=8", "--go-on", record});
   EXPECT_EQ(other.exit_code, kExitUsage);
   EXPECT_NE(other.err.find("its challenger_hash is another"), std::string::npos) << other.err;
+}
+
+// Identical code: unclear or rejected, and whoever wants to know more is told how.
+TEST_F(Tournament, AnUnclearMatchNamesTheCommandThatGoesOn) {
+  const std::vector<std::string> self = {"--champion",   "cpu_portable",     "--challenger",
+                                         "cpu_portable", "--heats-max",      "5",
+                                         "--terms",      "confidence=0.9999"};
+  const std::string record = folder_.path("my match.json");
+  const auto with_record = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"--record", record});
+    return words;
+  };
+  const Outcome kept = match(with_record(self));
+  ASSERT_NE(kept.out.find("verdict       unclear"), std::string::npos) << kept.out << kept.err;
+  const Outcome second = match({"--champion", "cpu_portable", "--challenger", "cpu_portable",
+                                "--terms", "confidence=0.9999", "--go-on", record, "--json"});
+  const nlohmann::json read = nlohmann::json::parse(folder_.read("my match.json"));
+  EXPECT_EQ(nlohmann::json::parse(second.out)["earlier_heats"], read["samples"]["heats"].size());
+  std::string words = kept.out.substr(kept.out.find("goes on with"));
+  EXPECT_NE(words.find("match --champion cpu_portable --challenger cpu_portable --backend cpu"),
+            std::string::npos)
+      << kept.out;
+  const Outcome lost = match(self);
+  EXPECT_NE(lost.out.find("goes on with  nothing: only --record FILE keeps a match"),
+            std::string::npos)
+      << lost.out;
+}
+
+TEST_F(Tournament, ARecordThatCannotBeWrittenIsNoMatch) {
+  const Outcome outcome =
+      match({"--challenger", "cpu_portable", "--record", folder_.path("nowhere/match.json")});
+  EXPECT_EQ(outcome.exit_code, kExitUsage);
+  EXPECT_NE(outcome.err.find("--record: cannot write"), std::string::npos) << outcome.err;
 }
 
 TEST_F(Tournament, ASelftestWantsGainsThatAreNumbers) {
   const Outcome outcome = run_thresher({"referee", "selftest", "--gain", "much"});
   EXPECT_EQ(outcome.exit_code, kExitUsage);
   EXPECT_NE(outcome.err.find("'much' is not a share"), std::string::npos) << outcome.err;
+}
+
+// By a margin that no machine hides: the challenger takes twice as long.
+TEST_F(Tournament, ASelftestInjectsRegressions) {
+  const Outcome outcome =
+      run_thresher({"referee", "selftest", "--suite", suite_, "--threads", "1", "--matches", "1",
+                    "--gain-matches", "1", "--gain", "-1", "--seconds", "5", "--json"});
+  const nlohmann::json report = nlohmann::json::parse(outcome.out);
+  ASSERT_EQ(report["gains"].size(), 1u) << outcome.err;
+  EXPECT_EQ(report["gains"][0]["gain"], -1);
+  EXPECT_EQ(report["gains"][0]["accepted"], 0);
+  EXPECT_LT(report["gains"][0]["mean_speedup"], 0.75);
 }
 
 TEST_F(Tournament, ASelftestCountsItsMatches) {
