@@ -9,9 +9,9 @@
 
 #include "cli/ledger_path.hpp"
 #include "cli/terminal.hpp"
-#include "engine/backends.hpp"
 #include "referee/statistics/json.hpp"
 #include "tank/season/overtime.hpp"
+#include "tank/season/season.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -76,14 +76,11 @@ std::string accepted_text(const Outcomes& outcomes) {
 
 // "stages = 8, tile = 12x16": what distinguishes the champion from where the season began.
 std::string turned_knobs(const SeasonRecord& record) {
-  const Contestant start = contestant_from_json(record.start.at("contestant"));
-  const bool variants = start.kind == ContestantKind::kVariant && !start.variant.empty() &&
-                        record.champion.kind == ContestantKind::kVariant;
-  if (!variants) return record.champion.name;
-  const Backend& backend = backend_of_variant(record.champion.variant);
-  const KnobValues before = backend.knobs_of(start.variant);
+  const KnobValues before = resolved_knobs(contestant_from_json(record.start.at("contestant")));
+  const KnobValues now = resolved_knobs(record.champion);
+  if (before.empty() || now.empty()) return record.champion.name;
   std::vector<std::string> turned;
-  for (const auto& [knob, value] : backend.knobs_of(record.champion.variant)) {
+  for (const auto& [knob, value] : now) {
     const auto found = before.find(knob);
     if (found == before.end() || found->second != value) {
       turned.push_back(fmt::format("{} = {}", knob, value));

@@ -115,7 +115,7 @@ Html title_item(const Title& title) {
   Html line = element("strong", title.pitch) + fmt::format(" round {}", title.round);
   if (ratio.is_known()) line += ", " + speedup(ratio.middle()) + " its predecessor's speed";
   if (title.is_reported) line += " " + source_badge("reported");
-  if (title.champion != title.pitch) line += variant_html(title.champion);
+  if (title.champion != title.pitch) line += variant_html(title.champion, title.words);
   return element("li", line);
 }
 

@@ -5,8 +5,12 @@
 #include <cmath>
 #include <set>
 
+#include "report/variant_words.hpp"
+
 namespace thresher::report {
 namespace {
+
+using Json = nlohmann::json;
 
 std::optional<std::int64_t> id_in(const LedgerEntry& entry, const char* key) {
   const std::optional<double> id = number_of(field(entry.data, key));
@@ -105,6 +109,8 @@ std::vector<Title> Season::titles() const {
                 .pitch = text_of(entry->data, "pitch"),
                 .champion = text_of(entry->data, "champion"),
                 .is_reported = !is_measured(*entry)};
+    title.words = turned_words(title.champion, start() ? field(start()->data, "knobs") : Json(),
+                               field(entry->data, "knobs"));
     if (title.pitch.empty()) title.pitch = title.champion;
     title.verdict = verdict(title.round, title.pitch);
     if (title.verdict && !is_measured(*title.verdict)) title.is_reported = true;

@@ -18,6 +18,7 @@ struct Title {
   int round = 0;
   std::string pitch;                     // that took it
   std::string champion;                  // as the ledger calls the contestant
+  std::string words;                     // what it is, empty for a program
   const LedgerEntry* verdict = nullptr;  // null where the ledger has none on it
   bool is_reported = false;
 };

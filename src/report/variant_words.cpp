@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "tank/ledger/ledger.hpp"
+
 namespace thresher::report {
 namespace {
 
@@ -111,15 +113,38 @@ std::string knob_words(std::string_view head, std::string_view knob, std::string
   return fmt::format("{} = {}", knob, value);
 }
 
+// Empty for what is no variant of ours.
+std::string_view head_words(std::string_view head) {
+  const auto* const known = std::find_if(std::begin(kHeads), std::end(kHeads),
+                                         [&](const Head& one) { return one.name == head; });
+  return known == std::end(kHeads) ? std::string_view() : known->words;
+}
+
 }  // namespace
+
+std::string turned_words(std::string_view name, const nlohmann::json& baseline_knobs,
+                         const nlohmann::json& knobs) {
+  const std::string_view head = name.substr(0, name.find(':'));
+  const std::string_view known = head_words(head);
+  if (known.empty() || !baseline_knobs.is_object() || !knobs.is_object() || knobs.empty()) {
+    return variant_words(name);
+  }
+  std::vector<std::string> parts;
+  for (const auto& [knob, value] : knobs.items()) {
+    const bool turned = value.is_string() && field(baseline_knobs, knob.c_str()) != value;
+    // The head says the instruction set.
+    if (turned && knob != "isa") parts.push_back(knob_words(head, knob, value.get<std::string>()));
+  }
+  if (parts.empty()) return fmt::format("{}, knobs like the baseline's", known);
+  return fmt::format("{}, unlike the baseline: {}", known, fmt::join(parts, ", "));
+}
 
 std::string variant_words(std::string_view name) {
   const std::size_t colon = name.find(':');
   const std::string_view head = name.substr(0, colon);
-  const auto* const known = std::find_if(std::begin(kHeads), std::end(kHeads),
-                                         [&](const Head& one) { return one.name == head; });
-  if (known == std::end(kHeads)) return {};
-  if (colon == std::string_view::npos) return fmt::format("{}, all defaults", known->words);
+  const std::string_view known = head_words(head);
+  if (known.empty()) return {};
+  if (colon == std::string_view::npos) return fmt::format("{}, all defaults", known);
   std::vector<std::string> parts;
   std::string_view rest = name.substr(colon + 1);
   while (!rest.empty()) {
@@ -129,11 +154,12 @@ std::string variant_words(std::string_view name) {
         knob_words(head, one.substr(0, equals), one.substr(std::min(equals + 1, one.size()))));
     rest.remove_prefix(std::min(one.size() + 1, rest.size()));
   }
-  return fmt::format("{}: {}", known->words, fmt::join(parts, ", "));
+  return fmt::format("{}: {}", known, fmt::join(parts, ", "));
 }
 
-Html variant_html(const std::string& name) {
-  const std::string words = variant_words(name);
+Html variant_html(const std::string& name) { return variant_html(name, variant_words(name)); }
+
+Html variant_html(const std::string& name, const std::string& words) {
   if (words.empty()) return name;
   return element("details", element("summary", words) + element("code", name, {{"class", "raw"}}),
                  {{"class", "variant"}});

@@ -21,6 +21,19 @@ TEST(VariantWords, SayWhatTheKnobsDo) {
   EXPECT_EQ(variant_words("cpu_avx2"), "AVX2 on the CPU, all defaults");
 }
 
+// What won may be what the name leaves out: another kernel brings defaults of its own.
+TEST(VariantWords, TellWhatTheBaselineIsUnlike) {
+  const nlohmann::json baseline = {{"isa", "avx2"}, {"stages", "0"}, {"decode", "panel"}};
+  const nlohmann::json knobs = {{"isa", "avx512"}, {"stages", "0"}, {"decode", "direct"}};
+  EXPECT_EQ(turned_words("cpu_avx512:stages=0", baseline, knobs),
+            "AVX-512 on the CPU, unlike the baseline: weights decoded in registers");
+  EXPECT_EQ(turned_words("cpu_avx2:stages=0", baseline, baseline),
+            "AVX2 on the CPU, knobs like the baseline's");
+  EXPECT_EQ(turned_words("cpu_avx2:stages=8", nullptr, nullptr), variant_words("cpu_avx2:stages=8"))
+      << "ledgers from before they had knobs";
+  EXPECT_EQ(turned_words("plain_c", baseline, nlohmann::json::object()), "");
+}
+
 TEST(VariantWords, DevicesShareNamesOfKnobs) {
   EXPECT_EQ(variant_words("cpu_avx2:stages=8"),
             "AVX2 on the CPU: weights fetched 8 superblocks ahead");

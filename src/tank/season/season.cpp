@@ -81,6 +81,7 @@ class SeasonPlayer {
                            {"champion", setup_.champion.name},
                            {"champion_hash", tools_.hash(setup_.champion)},
                            {"contestant", contestant_to_json(setup_.champion)},
+                           {"knobs", resolved_knobs(setup_.champion)},
                            {"credibilities", last_credibilities(log_.ledger)},
                            {"seconds", setup_.seconds_max},
                            {"seed", setup_.seed}});
@@ -169,6 +170,11 @@ std::string match_id(const MatchName& name) {
 }
 
 Contestant baseline(const Backend& backend) { return variant_named(backend.baseline()); }
+
+KnobValues resolved_knobs(const Contestant& contestant) {
+  if (contestant.kind != ContestantKind::kVariant || contestant.variant.empty()) return {};
+  return backend_of_variant(contestant.variant).knobs_of(contestant.variant);
+}
 
 void check_season_name(const std::string& name) {
   if (name != kSeedsSeason) return;

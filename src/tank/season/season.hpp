@@ -41,6 +41,10 @@ struct SeasonRules {
 // Where a season of a backend starts.
 Contestant baseline(const Backend& backend);
 
+// Every knob of a variant of ours with its value, those left out of its name too: what that means
+// may change with the program. Empty for anything else.
+KnobValues resolved_knobs(const Contestant& contestant);
+
 // The machine as the ledger has it: a season that goes on elsewhere is still about this one.
 inline Machine machine_of(const SeasonRecord& record, const SeasonRules& rules) {
   return {.rates = record.rates, .thread_count = rules.match.thread_count, .limits = record.limits};
