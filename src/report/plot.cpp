@@ -17,6 +17,7 @@ constexpr double kTickSpacing = 14.0;  // percent between ticks, at least: room 
 constexpr int kRowHeight = 30;
 constexpr int kClaimY = 9;
 constexpr int kResultY = 21;
+constexpr int kEndReach = 8;  // from the middle: an end is seen beside a disc that is wider
 
 bool is_usable(std::optional<double> value) { return value && std::isfinite(*value) && *value > 0; }
 
@@ -138,6 +139,25 @@ std::optional<double> end_percent(const LogAxis& axis, std::optional<double> end
   return std::isinf(*end) ? 101 : axis.percent(*end);
 }
 
+Html vertical_bar(const char* mark, double percent, int y, const std::string& css_class) {
+  return Html::markup(
+      fmt::format(R"(<line class="range {} end {}" x1="{}" x2="{}" y1="{}" y2="{}"/>)", mark,
+                  css_class, at(percent), at(percent), y - kEndReach, y + kEndReach));
+}
+
+// The bar of an interval with its ends.
+Html interval_bar(const PlotPoint& point, double low, double high) {
+  const char* const name = name_of(point.mark);
+  const int y = lane_of(point.mark);
+  Html html =
+      bar(name, std::clamp(low, 0.0, 100.0), std::clamp(high, 0.0, 100.0), y, point.css_class);
+  if (point.mark != PlotMark::kMeasured) return html;
+  for (const double end : {low, high}) {
+    if (end >= 0 && end <= 100) html += vertical_bar(name, end, y, point.css_class);
+  }
+  return html;
+}
+
 Html point_html(const LogAxis& axis, const PlotPoint& point) {
   const std::optional<double> middle = point.ratio.middle();
   const int y = lane_of(point.mark);
@@ -147,8 +167,7 @@ Html point_html(const LogAxis& axis, const PlotPoint& point) {
   const std::optional<double> high = end_percent(axis, point.ratio.high);
   Html html;
   if (low && high && *low < *high) {
-    html +=
-        bar(name, std::clamp(*low, 0.0, 100.0), std::clamp(*high, 0.0, 100.0), y, point.css_class);
+    html += interval_bar(point, *low, *high);
     if (*low < 0) html += arrow(*low, y, at_edge);
     if (*high > 100) html += arrow(*high, y, at_edge);
   }
@@ -213,9 +232,14 @@ Html legend_item(const Html& picture, const std::string& words) {
 }
 
 Html mark_item(PlotMark mark, const std::string& words) {
-  return legend_item(
-      bar(name_of(mark), 4, 96, 6, "plain") + shape(name_of(mark), 50, 6, "plain", path_of(mark)),
-      words);
+  constexpr int kMiddleY = 6;
+  // Grey: the colours in the plot are those of verdicts.
+  Html picture = bar(name_of(mark), 4, 96, kMiddleY, "dim");
+  if (mark == PlotMark::kMeasured) {
+    for (const double end : {4.0, 96.0})
+      picture += vertical_bar(name_of(mark), end, kMiddleY, "dim");
+  }
+  return legend_item(picture + shape(name_of(mark), 50, kMiddleY, "dim", path_of(mark)), words);
 }
 
 bool uses(const Plot& plot, PlotMark mark) {
@@ -229,7 +253,8 @@ Html legend(const Plot& plot) {
   Html items;
   if (uses(plot, PlotMark::kClaim)) items += mark_item(PlotMark::kClaim, "claimed, with its range");
   if (uses(plot, PlotMark::kMeasured)) {
-    items += mark_item(PlotMark::kMeasured, "measured, with its 95 % interval");
+    items += mark_item(PlotMark::kMeasured,
+                       "measured, with its 95 % interval, in the colour of its verdict");
   }
   if (uses(plot, PlotMark::kReported)) {
     items += mark_item(PlotMark::kReported, "reported by others, with its range");

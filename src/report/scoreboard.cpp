@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "referee/statistics/analysis.hpp"
 #include "report/season.hpp"
 
 namespace thresher::report {
@@ -55,7 +56,8 @@ std::string result_title(const Season& season) {
 }
 
 std::string reason_of(const ScoreboardRow& row) {
-  return row.reason.empty() ? "no reason is recorded" : row.reason;
+  // The fold of the match has what was left out.
+  return row.reason.empty() ? "no reason is recorded" : without_left_out(row.reason);
 }
 
 HtmlTable table_of(const Season& season) {

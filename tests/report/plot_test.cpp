@@ -76,6 +76,28 @@ TEST(IntervalPlot, ClaimsAreHollowAndMeasurementsFilled) {
   EXPECT_EQ(html.find("mark reported"), std::string::npos);
 }
 
+// An interval narrower than its disc is seen by its ends, which reach beyond the disc.
+TEST(IntervalPlot, AnIntervalHasEnds) {
+  const std::string html =
+      interval_plot({.rows = {row({2, 1.5, 3}, {1.2, 1.1999, 1.2001})}}).text();
+  const std::string picture = html.substr(0, html.find("legend"));
+  std::size_t ends = 0;
+  for (std::size_t at = 0; (at = picture.find("range measured end good", at)) != std::string::npos;
+       ++at) {
+    ++ends;
+  }
+  EXPECT_EQ(ends, 2U);
+  EXPECT_EQ(picture.find("range claim end"), std::string::npos);
+}
+
+// A mark that stands for all verdicts has the colour of none.
+TEST(IntervalPlot, TheLegendIsGrey) {
+  const std::string html = interval_plot({.rows = {row({2, 1.5, 3}, {1.2, 1.1, 1.3})}}).text();
+  const std::string legend = html.substr(html.find("legend"));
+  EXPECT_NE(legend.find("mark measured dim"), std::string::npos) << legend;
+  EXPECT_EQ(legend.find("good"), std::string::npos) << legend;
+}
+
 TEST(IntervalPlot, WhatLiesBeyondEndsInAnArrow) {
   const std::string html =
       interval_plot({.rows = {row({}, {1.2, 0, kInfinity}), row({22, 10, 50}, {})}}).text();

@@ -61,7 +61,8 @@ TEST_F(ReportPage, NumbersAreTheLedgers) {
   for (const LedgerEntry& entry : ledger_.entries({}, "credibility")) {
     EXPECT_TRUE(has(page, data(entry.data.at("weights").at("skeptic"))));
   }
-  EXPECT_TRUE(has(page, "<data value=\"21.375\">21.375</data>")) << "environment.rates";
+  EXPECT_TRUE(has(
+      page, "<dt>Ceiling of reading memory</dt><dd><data value=\"21.375\">21 GB/s</data></dd>"));
   EXPECT_TRUE(has(page, "<data value=\"7.4\">7.40</data>")) << "the recomputed sheet";
 }
 
