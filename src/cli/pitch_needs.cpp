@@ -13,7 +13,6 @@
 #include "engine/backends.hpp"
 #include "referee/contestant/build.hpp"
 #include "referee/contestant/program.hpp"
-#include "referee/sandbox/launcher.hpp"
 
 extern char** environ;
 
@@ -26,8 +25,7 @@ constexpr const char* kFindPackage =
 
 // The file that a contestant in `folder` would run; one that need not be there.
 std::string file_of(const std::string& program, const std::filesystem::path& folder = {}) {
-  std::string found = referee::found_program(program, std::getenv("PATH"));
-  if (found == program) found = referee::found_program(program, referee::kSandboxPath);
+  const std::string found = referee::found_program(program, std::getenv("PATH"));
   return found.find('/') == std::string::npos ? found : (folder / found).string();
 }
 

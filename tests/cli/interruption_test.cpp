@@ -141,10 +141,12 @@ TEST_F(Interrupted, SeasonSaysHowToGoOnAndGoesOn) {
 TEST_F(Interrupted, WhatWasNotGivenIsNotPrinted) {
   fs::permissions(folder_.path(""), fs::perms{0755});
   const pid_t pid = start({"season", "--backend", "cpu", "--suite", suite_, "--threads", "1",
-                           "--season", "plain", pitch_});
+                           "--season", "plain", "--ledger", "l.db", pitch_});
   EXPECT_EQ(exit_code_after(pid, SIGINT), 130) << folder_.read("err");
   const std::string said = folder_.read("err");
-  EXPECT_TRUE(said.ends_with("goes on with it: thresher season --resume --season plain\n")) << said;
+  EXPECT_TRUE(
+      said.ends_with("goes on with it: thresher season --resume --season plain --ledger l.db\n"))
+      << said;
   EXPECT_TRUE(is_clean());
 }
 

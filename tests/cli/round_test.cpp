@@ -10,7 +10,7 @@ namespace thresher::cli {
 namespace {
 
 // Long enough a call for what is twice as fast to be seen as that on any machine.
-constexpr const char* kSuite = R"(
+constexpr const char* kRoundSuite = R"(
 name = "round"
 [[problem]]
 name = "some"
@@ -47,7 +47,7 @@ class Round : public ::testing::Test {
   }
 
   const TemporaryFolder folder_;
-  const std::string suite_ = folder_.write("suite.toml", kSuite);
+  const std::string suite_ = folder_.write("suite.toml", kRoundSuite);
 };
 
 TEST_F(Round, AVetoIsSaid) {
