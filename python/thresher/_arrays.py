@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""numpy's arrays as the library takes them. What it cannot see behind an address is checked here."""
+"""What callers hand over as the library takes it: numpy's arrays, numbers, words.
+
+What the library cannot see behind an address is checked here, and what ctypes would cut off without a word.
+"""
 from __future__ import annotations
 
+import operator
+import os
 from typing import Any
 
 import numpy as np
@@ -17,9 +22,57 @@ OUTPUTS = {"fp16": 0, "bf16": 1, "fp32": 2}
 
 
 def number_of(word: str, words: dict[str, int], what: str) -> int:
-    if word not in words:
+    if not isinstance(word, str) or word not in words:
         raise Error(f"{what} = {word!r} is none of {', '.join(words)}")
     return words[word]
+
+
+def need_int(value: Any, what: str, bits: int = 64, *, signed: bool = True) -> int:
+    """A whole number that a field of so many bits holds."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise Error(f"{what} = {value!r} is a {type(value).__name__}, not a whole number") from None
+    least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    if not least <= number <= most:
+        raise Error(f"{what} = {number} is not between {least} and {most}")
+    return number
+
+
+def need_float(value: Any, what: str) -> float:
+    """One number; what is too large for float32 becomes infinite, as everywhere."""
+    try:
+        if not isinstance(value, (str, bytes)) and np.ndim(value) == 0:
+            return float(value)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise Error(f"{what} = {value!r} is not a number")
+
+
+def need_bool(value: Any, what: str) -> bool:
+    if isinstance(value, (bool, np.bool_)) or isinstance(value, int) and value in (0, 1):
+        return bool(value)
+    raise Error(f"{what} = {value!r} is neither True nor False")
+
+
+def need_text(value: Any, what: str) -> bytes:
+    """A text as C has it, which ends at its first NUL."""
+    if not isinstance(value, str):
+        raise Error(f"{what} = {value!r} is a {type(value).__name__}, not a text")
+    return _without_nul(value.encode(errors="surrogateescape"), what)
+
+
+def need_path(value: Any, what: str) -> bytes:
+    try:
+        return _without_nul(os.fsencode(value), what)
+    except TypeError:
+        raise Error(f"{what} = {value!r} is a {type(value).__name__}, not a path") from None
+
+
+def _without_nul(text: bytes, what: str) -> bytes:
+    if b"\0" in text:
+        raise Error(f"{what} = {text!r} has a NUL inside")
+    return text
 
 
 def type_of_values(array: np.ndarray, what: str) -> str:

@@ -12,10 +12,10 @@ from typing import Any, Iterator
 import numpy as np
 
 from . import _c
-from ._arrays import ACTIVATIONS, OUTPUTS, number_of
+from ._arrays import need_bool, need_int, need_path, need_text
 from ._c import Error, lib
-from .engine import Engine, Handle
-from .moe import ACTIVATION_FUNCTIONS, SCORES, Expert, MoeLayer
+from .engine import Engine, Handle, need_engine
+from .moe import ACTIVATION_FUNCTIONS, SCORES, Expert, MoeLayer, set_options
 from .nvfp4 import Matrix
 
 FORMATS = ("none", "modelopt", "compressed-tensors")
@@ -76,9 +76,9 @@ class Checkpoint(Handle):
     _destroy = lib.thresher_checkpoint_close
 
     def __init__(self, path: str | os.PathLike[str], *, mapped: bool = True):
-        self.path = os.fspath(path)
-        handle = c_void_p()
-        lib.thresher_checkpoint_open(os.fsencode(self.path), mapped, byref(handle))
+        name, handle = need_path(path, "path"), c_void_p()
+        self.path = os.fsdecode(name)
+        lib.thresher_checkpoint_open(name, need_bool(mapped, "mapped"), byref(handle))
         self._own(handle)
         self.model_type = _c.text(lib.thresher_checkpoint_model_type(self._handle))
         self.tensors = Tensors(self)
@@ -100,12 +100,14 @@ class Checkpoint(Handle):
 
     def matrix(self, module: str) -> tuple[Matrix, float]:
         """A linear layer's NVFP4 matrix, of "model.layers.0.self_attn.q_proj", and its input scale."""
-        loaded = _Loaded(lambda out: lib.thresher_matrix_load(self._handle, module.encode(), out))
+        name = need_text(module, "module")
+        loaded = _Loaded(lambda out: lib.thresher_matrix_load(self._handle, name, out))
         return loaded.matrix("down"), loaded.expert.down_input_scale
 
     def expert(self, layer: Layer, index: int) -> Expert:
         """An expert of a layer; -1: the shared one."""
-        return _Loaded(lambda out: lib.thresher_expert_load(self._handle, layer.position, index, out)).as_expert()
+        position, number = _position_of(layer), need_int(index, "index")
+        return _Loaded(lambda out: lib.thresher_expert_load(self._handle, position, number, out)).as_expert()
 
     def moe(self, engine: Engine, layer: Layer, *, first: int = 0, count: int = 0, shared: bool = False,
             **options: Any) -> MoeLayer:
@@ -114,17 +116,12 @@ class Checkpoint(Handle):
         options: those of MoeLayer that the files do not say (tokens_max, activations, x, out, ...), or others than
         they say.
         """
-        converted = self._layer(layer.position).options
-        for name, value in options.items():
-            if name not in _WORDS and not hasattr(converted, name):
-                raise Error(f"there is no option {name!r} of a layer")
-            words = _WORDS.get(name)
-            setattr(converted, name, value if words is None else number_of(value, words, name))
-        if "out" not in options:
-            converted.out = converted.x
+        position = _position_of(layer)
+        converted = self._layer(position).options
+        set_options(converted, options)
         handle = c_void_p()
-        lib.thresher_moe_load(engine._handle, self._handle, layer.position, first, count, int(shared), byref(converted),
-                              byref(handle))
+        lib.thresher_moe_load(need_engine(engine)._handle, self._handle, position, need_int(first, "first"),
+                              need_int(count, "count"), need_bool(shared, "shared"), byref(converted), byref(handle))
         return MoeLayer._made(handle, engine, converted)
 
     def _layer(self, position: int) -> _c.CheckpointLayer:
@@ -134,9 +131,6 @@ class Checkpoint(Handle):
 
     def __repr__(self) -> str:
         return f"thresher.Checkpoint({self.path!r}, {len(self.tensors)} tensors, {len(self.layers)} MoE layers)"
-
-
-_WORDS = {"activations": ACTIVATIONS, "x": OUTPUTS, "out": OUTPUTS, "activation": ACTIVATION_FUNCTIONS}
 
 
 class Tensors(collections.abc.Mapping[str, Tensor]):
@@ -154,7 +148,7 @@ class Tensors(collections.abc.Mapping[str, Tensor]):
                                          os.fsdecode(found.file), found.offset, found.byte_count)
 
     def __getitem__(self, name: str) -> Tensor:
-        if name not in self._tensors:
+        if not isinstance(name, str) or name not in self._tensors:
             raise Error(f"there is no tensor {name!r}")
         return self._tensors[name]
 
@@ -201,6 +195,12 @@ class _Loaded(Handle):
                                      ("down_bias", expert.down.rows))}
         return Expert(gate, self.matrix("up"), self.matrix("down"), expert.input_scale, expert.down_input_scale,
                       **biases)
+
+
+def _position_of(layer: Any) -> int:
+    if not isinstance(layer, Layer):
+        raise Error(f"layer is a {type(layer).__name__}, not one of a checkpoint's layers")
+    return layer.position
 
 
 def _layer_of(layer: _c.CheckpointLayer, position: int) -> Layer:

@@ -15,8 +15,8 @@ from typing import Any, Iterable, NamedTuple, Sequence
 import numpy as np
 
 from . import _c
-from ._arrays import (ACTIVATIONS, DTYPES, OPS, OUTPUTS, need_array, need_output, need_shape, number_of,
-                      type_of_values)
+from ._arrays import (ACTIVATIONS, DTYPES, OPS, OUTPUTS, need_array, need_float, need_int, need_output, need_path,
+                      need_shape, need_text, number_of, type_of_values)
 from ._c import Error, lib
 from .nvfp4 import Matrix
 
@@ -27,6 +27,11 @@ class Handle:
     """Something that the library made and wants back; it goes when nobody refers to it any more."""
 
     _destroy: Any
+
+    def __reduce__(self) -> Any:
+        """For copy, deepcopy and pickle: two owners would give it back twice, and other processes have none."""
+        raise Error(f"a thresher.{type(self).__name__} is neither copied nor pickled: use this one, from many threads "
+                    "too, and in another process make another")
 
     def _own(self, handle: c_void_p) -> None:
         self._handle = handle.value
@@ -116,7 +121,8 @@ class Buffer(Handle):
 
     def __init__(self, engine: Engine, nbytes: int):
         handle = c_void_p()
-        lib.thresher_buffer_create(engine._handle, nbytes, byref(handle))
+        nbytes = need_int(nbytes, "nbytes", signed=False)
+        lib.thresher_buffer_create(need_engine(engine)._handle, nbytes, byref(handle))
         self._own(handle)
         self._engine = engine
         self.nbytes = nbytes
@@ -127,12 +133,14 @@ class Buffer(Handle):
 
     def copy_in(self, array: np.ndarray, offset: int = 0) -> None:
         array = need_array(array, "array", rank=array.ndim if isinstance(array, np.ndarray) else 0)
+        offset = need_int(offset, "offset", signed=False)
         lib.thresher_copy_in(self._handle, array.ctypes.data, array.nbytes, offset)
 
     def copy_out(self, array: np.ndarray, offset: int = 0) -> None:
         array = need_array(array, "array", rank=array.ndim if isinstance(array, np.ndarray) else 0)
         if not array.flags.writeable:
             raise Error("array is read-only")
+        offset = need_int(offset, "offset", signed=False)
         lib.thresher_copy_out(self._handle, array.ctypes.data, array.nbytes, offset)
 
 
@@ -164,14 +172,16 @@ class Engine(Handle):
     def __init__(self, device: str = "cpu", *, threads: int = 0, cache_folder: str | os.PathLike[str] | None = None,
                  compiler_folders: Iterable[str | os.PathLike[str]] = (), emulator_seed: int = 1,
                  plan_file: str | os.PathLike[str] | None = None):
-        folders = [os.fspath(folder).encode() for folder in compiler_folders]
-        if device.startswith("gpu"):
-            folders += [folder.encode() for folder in nvrtc_folders()]
+        name = need_text(device, "device")
+        folders = [need_path(folder, "compiler_folders") for folder in compiler_folders]
+        if name.startswith(b"gpu"):
+            folders += [os.fsencode(folder) for folder in nvrtc_folders()]
             cache_folder = cache_folder or default_cache_folder()
         options = _c.EngineOptions(
-            device.encode(), threads, os.fspath(cache_folder).encode() if cache_folder else None,
-            (ctypes.c_char_p * len(folders))(*folders), len(folders), emulator_seed,
-            os.fspath(plan_file).encode() if plan_file else None)
+            name, need_int(threads, "threads", 32), need_path(cache_folder, "cache_folder") if cache_folder else None,
+            (ctypes.c_char_p * len(folders))(*folders), len(folders),
+            need_int(emulator_seed, "emulator_seed", signed=False),
+            need_path(plan_file, "plan_file") if plan_file else None)
         handle = c_void_p()
         lib.thresher_engine_create(byref(options), byref(handle))
         self._own(handle)
@@ -225,12 +235,13 @@ class Engine(Handle):
         >>> Engine(threads=1).plan([(4, 64, 32)], variant="cpu_portable")
         thresher.Plan(gemm, 1 groups, 'cpu_portable')
         """
-        shapes = tuple((int(m), int(n), int(k)) for m, n, k in groups)
+        shapes = tuple(_group_of(index, group) for index, group in enumerate(groups))
         array = (_c.Group * len(shapes))(*(_c.Group(*shape) for shape in shapes))
         problem = _c.Problem(b"", number_of(op, OPS, "op"), number_of(activations, ACTIVATIONS, "activations"),
                              number_of(output, OUTPUTS, "output"), array, len(shapes))
         handle = c_void_p()
-        lib.thresher_plan_create(self._handle, byref(problem), variant.encode(), tokens_max, byref(handle))
+        lib.thresher_plan_create(self._handle, byref(problem), need_text(variant, "variant"),
+                                 need_int(tokens_max, "tokens_max"), byref(handle))
         return Plan(handle, self, op=op, activations=activations, output=output, groups=shapes)
 
     def gemm(self, a: np.ndarray | Matrix, weights: Weights | Sequence[Weights],
@@ -257,6 +268,8 @@ class Engine(Handle):
     def run(self, plan: Plan, a: np.ndarray | Matrix, weights: Weights | Sequence[Weights], *,
             factors: Sequence[Factors] | None = None, out: np.ndarray | None = None) -> np.ndarray:
         """Computes a plan whose groups all have the same n and k."""
+        if not isinstance(plan, Plan):
+            raise Error(f"plan is a {type(plan).__name__}, not a thresher.Plan")
         packed = _weights_of(weights, plan.op)
         if len(packed) != len(plan.groups):
             raise Error(f"there are weights of {len(packed)} groups but the plan has {len(plan.groups)} groups")
@@ -272,7 +285,7 @@ class Engine(Handle):
         if np.may_share_memory(out, values) or scales is not None and np.may_share_memory(out, scales):
             raise Error("out overlaps a")
         groups = (_c.GroupOperands * len(packed))()
-        for group, weight, factor in zip(groups, packed, factors or [Factors()] * len(packed), strict=True):
+        for group, weight, factor in zip(groups, packed, _factors_of(factors, packed)):
             group.weights, group.a_global_scale = weight._handle, a_global_scale
             group.alpha, group.alpha_up = factor
         self._run(plan, groups, values, scales, out, stride)
@@ -286,7 +299,7 @@ class Engine(Handle):
             if len(packed) != 1:
                 raise Error(f"there are {len(packed)} groups, and no counts that say how many rows each has")
             counts = [values.shape[0]]
-        counts = [int(count) for count in counts]
+        counts = [need_int(count, f"group {index}: count") for index, count in enumerate(counts)]
         if len(counts) != len(packed):
             raise Error(f"there are weights of {len(packed)} groups but {len(counts)} counts")
         if sum(counts) != values.shape[0]:
@@ -343,6 +356,29 @@ class Engine(Handle):
         return f"thresher.Engine({self.device!r})"
 
 
+def need_engine(value: Any) -> Engine:
+    if not isinstance(value, Engine):
+        raise Error(f"engine is a {type(value).__name__}, not a thresher.Engine")
+    return value
+
+
+def _group_of(index: int, group: Any) -> tuple[int, int, int]:
+    try:
+        m, n, k = group
+    except (TypeError, ValueError):
+        raise Error(f"group {index} = {group!r} is not (m, n, k)") from None
+    where = f"group {index}: "
+    return need_int(m, f"{where}m"), need_int(n, f"{where}n"), need_int(k, f"{where}k")
+
+
+def _factors_of(factors: Sequence[Factors] | None, packed: Sequence[Weights]) -> list[Factors]:
+    if factors is None:
+        return [Factors()] * len(packed)
+    if len(factors) != len(packed):
+        raise Error(f"there are factors of {len(factors)} groups but weights of {len(packed)} groups")
+    return [Factors(need_float(alpha, "alpha"), need_float(alpha_up, "alpha_up")) for alpha, alpha_up in factors]
+
+
 def _weights_of(weights: Any, op: str) -> list[Weights]:
     packed = list(weights) if isinstance(weights, (list, tuple)) else [weights]
     for index, weight in enumerate(packed):
@@ -366,10 +402,10 @@ def _activations_of(a: Any) -> tuple[str, np.ndarray, np.ndarray | None, float]:
 
 
 def _one_each(value: Any, groups: Sequence[Any], what: str) -> list[float]:
-    values = [float(value)] * len(groups) if np.ndim(value) == 0 else [float(one) for one in value]
+    values = [value] * len(groups) if np.ndim(value) == 0 else list(value)
     if len(values) != len(groups):
         raise Error(f"{what} has {len(values)} values but there are {len(groups)} groups")
-    return values
+    return [need_float(one, what) for one in values]
 
 
 def nvrtc_folders() -> list[str]:

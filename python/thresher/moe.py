@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from ctypes import byref, c_void_p
+from ctypes import byref, c_float, c_void_p
 from typing import Any, Sequence
 
 import numpy as np
 
 from . import _c
-from ._arrays import (ACTIVATIONS, DTYPES, OUTPUTS, need_array, need_dtype, need_output, need_shape, number_of,
-                      type_of_values)
+from ._arrays import (ACTIVATIONS, DTYPES, OUTPUTS, need_array, need_bool, need_dtype, need_float, need_int,
+                      need_output, need_shape, number_of, type_of_values)
 from ._c import Error, lib
-from .engine import Engine, Handle
+from .engine import Engine, Handle, need_engine
 from .nvfp4 import Matrix
 
 ACTIVATION_FUNCTIONS = {"silu": 0, "clamped_silu": 1, "squared_relu": 2}
@@ -45,7 +45,8 @@ class Expert:
         if self.gate is not None:
             expert.gate = self.gate._view
         expert.up, expert.down = self.up._view, self.down._view
-        expert.input_scale, expert.down_input_scale = self.input_scale, self.down_input_scale
+        for name in ("input_scale", "down_input_scale"):
+            setattr(expert, name, need_float(getattr(self, name), f"{where}: {name}"))
         for name, matrix in (("gate_bias", self.gate), ("up_bias", self.up), ("down_bias", self.down)):
             bias = getattr(self, name)
             if bias is not None:
@@ -57,30 +58,37 @@ class Expert:
         return expert
 
 
-def moe_options(*, top_k: int, tokens_max: int = 4096, first_expert: int = 0, router_experts: int = 0,
-                activations: str = "bf16", x: str = "fp32", out: str | None = None, activation: str = "silu", alpha: float = 1.0,
-                beta: float = 0.0, limit: float = float("inf"), weight_on_input: bool = False,
-                batch_invariant: bool = False) -> _c.MoeOptions:
-    """The options of a MoeLayer, checked as far as words go."""
-    options = lib.thresher_moe_options_defaults()
-    options.top_k, options.tokens_max, options.first_expert = top_k, tokens_max, first_expert
-    options.router_experts = router_experts
-    options.activations = number_of(activations, ACTIVATIONS, "activations")
-    options.x = number_of(x, OUTPUTS, "x")
-    options.out = number_of(out or x, OUTPUTS, "out")
-    options.activation = number_of(activation, ACTIVATION_FUNCTIONS, "activation")
-    options.alpha, options.beta, options.limit = alpha, beta, limit
-    options.weight_on_input, options.batch_invariant = weight_on_input, batch_invariant
-    return options
+_WORDS = {"activations": ACTIVATIONS, "x": OUTPUTS, "out": OUTPUTS, "activation": ACTIVATION_FUNCTIONS}
+_FLAGS = ("weight_on_input", "batch_invariant")
+
+
+def set_options(options: _c.MoeOptions, given: dict[str, Any]) -> None:
+    """What callers say about a MoeLayer, checked as far as words and numbers go; `out` is x's type unless they do."""
+    fields = dict(_c.MoeOptions._fields_)
+    for name, value in given.items():
+        if name not in fields:
+            raise Error(f"there is no option {name!r} of a layer: there are {', '.join(fields)}")
+        if name in _WORDS:
+            if name == "out" and value is None:
+                continue
+            value = number_of(value, _WORDS[name], name)
+        elif name in _FLAGS:
+            value = need_bool(value, name)
+        else:
+            value = need_float(value, name) if fields[name] is c_float else need_int(value, name)
+        setattr(options, name, value)
+    if given.get("out") is None:
+        options.out = options.x
 
 
 class MoeLayer(Handle):
     """out[t] = sum over slots s of weights[t, s] * expert[ids[t, s]](x[t]), in FP32, rounded once.
 
     Slots whose id is negative or no expert of this layer are skipped. `shared` experts take every token.
-    top_k: slots per token; tokens_max: of a call. activations: what experts multiply, "bf16" or "fp16" (W4A16) or
-    "nvfp4" (W4A4). x, out: the types of tokens, "fp32", "fp16" or "bf16". activation: "silu", "clamped_silu" (with
-    alpha, beta, limit: GPT-OSS is 1.702, 1, 7) or "squared_relu". Calls of one layer take turns.
+    top_k: slots per token; tokens_max: of a call (4096). activations: what experts multiply, "bf16" or "fp16" (W4A16) or
+    "nvfp4" (W4A4). x, out: the types of tokens, "fp32", "fp16" or "bf16"; x is fp32 and out is x's if nobody says more.
+    activation: "silu", "clamped_silu" (with alpha, beta, limit: GPT-OSS is 1.702, 1, 7) or "squared_relu". Further:
+    first_expert, router_experts, weight_on_input, batch_invariant (thresher/moe.hpp). Calls of one layer take turns.
 
     >>> engine = Engine(threads=1)
     >>> w = [quantize(np.full(shape, 0.5, np.float32)) for shape in ((32, 16), (32, 16), (16, 32))]
@@ -95,9 +103,10 @@ class MoeLayer(Handle):
                  **options: Any):
         routed = _experts_of(experts, "expert")
         common = _experts_of(shared, "shared expert")
-        converted = moe_options(top_k=top_k, **options)
+        converted = lib.thresher_moe_options_defaults()
+        set_options(converted, {"top_k": top_k, "tokens_max": 4096, "x": "fp32", **options})
         handle = c_void_p()
-        lib.thresher_moe_create(engine._handle, routed, len(routed), common, len(common), byref(converted),
+        lib.thresher_moe_create(need_engine(engine)._handle, routed, len(routed), common, len(common), byref(converted),
                                 byref(handle))
         self._adopt(handle, engine, converted)
 
@@ -173,10 +182,12 @@ def route(logits: np.ndarray, top_k: int, *, score: str = "softmax", renormalize
     tokens, experts = logits.shape
     if bias is not None:
         need_shape(need_dtype(need_array(bias, "bias", rank=1), np.float32, "bias"), (experts,), "bias")
-    options = _c.RouteOptions(experts, top_k, number_of(score, SCORES, "score"), renormalize, scaling,
-                              None if bias is None else bias.ctypes.data, group_count, groups_kept)
-    ids = np.empty((tokens, max(top_k, 0)), np.int32)
-    weights = np.empty((tokens, max(top_k, 0)), np.float32)
+    top_k = need_int(top_k, "top_k")
+    options = _c.RouteOptions(experts, top_k, number_of(score, SCORES, "score"), need_bool(renormalize, "renormalize"),
+                              need_float(scaling, "scaling"), None if bias is None else bias.ctypes.data,
+                              need_int(group_count, "group_count"), need_int(groups_kept, "groups_kept"))
+    slots = (tokens, min(max(top_k, 0), experts))  # others are refused before anything is written
+    ids, weights = np.empty(slots, np.int32), np.empty(slots, np.float32)
     lib.thresher_route(logits.ctypes.data, tokens, byref(options), ids.ctypes.data, weights.ctypes.data)
     return ids, weights
 

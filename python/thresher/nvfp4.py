@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _c
-from ._arrays import need_array, need_dtype, need_shape, type_of_values
+from ._arrays import need_array, need_dtype, need_float, need_shape, type_of_values
 from ._c import Error
 
 _QUANTIZE = {"fp32": _c.lib.thresher_quantize, "fp16": _c.lib.thresher_quantize_fp16,
@@ -29,17 +29,34 @@ class Matrix:
     ((2, 16), (2, 2), 192.0)
     """
 
-    __slots__ = ("codes", "scales", "global_scale", "_view")
+    __slots__ = ("_codes", "_scales", "_global_scale", "_view")
 
     def __init__(self, codes: np.ndarray, scales: np.ndarray, global_scale: float = 1.0):
-        self.codes = _bytes_of(codes, "codes")
-        self.scales = _bytes_of(scales, "scales")
-        self.global_scale = float(global_scale)
-        rows, k = self.codes.shape[0], 2 * self.codes.shape[1]
+        self._codes = _bytes_of(codes, "codes")
+        self._scales = _bytes_of(scales, "scales")
+        self._global_scale = need_float(global_scale, "global_scale")
+        rows, k = self._codes.shape[0], 2 * self._codes.shape[1]
         if k % 16:
-            raise Error(f"codes have {self.codes.shape[1]} bytes per row, which is no multiple of 8")
-        need_shape(self.scales, (rows, k // 16), "scales")
-        self._view = _c.Nvfp4View(self.codes.ctypes.data, self.scales.ctypes.data, rows, k, self.global_scale)
+            raise Error(f"codes have {self._codes.shape[1]} bytes per row, which is no multiple of 8")
+        need_shape(self._scales, (rows, k // 16), "scales")
+        self._view = _c.Nvfp4View(self._codes.ctypes.data, self._scales.ctypes.data, rows, k, self._global_scale)
+
+    # Read-only, because the view is what the library sees: another array needs another Matrix.
+    @property
+    def codes(self) -> np.ndarray:
+        return self._codes
+
+    @property
+    def scales(self) -> np.ndarray:
+        return self._scales
+
+    @property
+    def global_scale(self) -> float:
+        return self._global_scale
+
+    def __reduce__(self) -> Any:
+        """For copy, deepcopy and pickle: the arrays go along, and a view of them is made there."""
+        return Matrix, (self._codes, self._scales, self._global_scale)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -75,15 +92,22 @@ def quantize(values: np.ndarray, global_scale: str | float | None = "amax") -> M
     """
     array = need_array(values, "values", rank=2)
     kind = type_of_values(array, "values")
-    if isinstance(global_scale, str) and global_scale != "amax":
-        raise Error(f"global_scale = {global_scale!r} is neither 'amax' nor None nor a number")
-    given = 1.0 if global_scale in (None, "amax") else float(global_scale)
+    how, given = _scaling_of(global_scale)
     rows, k = array.shape
     codes = np.empty((rows, k // 2), np.uint8)
     scales = np.empty((rows, k // 16), np.uint8)
     out = _c.Nvfp4Buffer(codes.ctypes.data, scales.ctypes.data, rows, k, given)
-    _QUANTIZE[kind](array.ctypes.data, _GLOBAL_SCALES.get(global_scale, _GIVEN), ctypes.byref(out))
+    _QUANTIZE[kind](array.ctypes.data, how, ctypes.byref(out))
     return Matrix(codes, scales, out.global_scale)
+
+
+def _scaling_of(global_scale: Any) -> tuple[int, float]:
+    """How the library finds the global scale, and the one that is given."""
+    if global_scale is None or isinstance(global_scale, str) and global_scale == "amax":
+        return _GLOBAL_SCALES[global_scale], 1.0
+    if isinstance(global_scale, str):
+        raise Error(f"global_scale = {global_scale!r} is neither 'amax' nor None nor a number")
+    return _GIVEN, need_float(global_scale, "global_scale")
 
 
 def _bytes_of(value: Any, what: str) -> np.ndarray:

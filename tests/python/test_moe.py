@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers and checkpoints with numpy. The library's own tests judge values; these judge what Python adds."""
 import json
+import os
 import pathlib
+import signal
 import struct
 import tempfile
+import threading
+import time
 import unittest
 
 import numpy as np
@@ -102,12 +106,64 @@ class Layers(unittest.TestCase):
                 ("expert 0: up is a NoneType", [thresher.Expert(experts[0].gate, None, experts[0].down)], {}),
                 ("expert 0: down_bias has shape", [expert(0, down_bias=np.zeros(3, np.float32))], {}),
                 ("expert 0: up_bias is of float64", [expert(0, up_bias=np.zeros(I))], {}),
+                ("expert 0: input_scale = 'x' is not a number", [expert(0, input_scale="x")], {}),
                 ("activation = 'gelu' is none of silu", experts, {"activation": "gelu"}),
+                ("there is no option 'speed' of a layer: there are top_k, tokens_max", experts, {"speed": 3}),
+                ("tokens_max = 18446744073709551624 is not between", experts, {"tokens_max": 2**64 + 8}),
+                ("tokens_max = 8.5 is a float, not a whole number", experts, {"tokens_max": 8.5}),
+                ("first_expert = '0' is a str", experts, {"first_expert": "0"}),
+                ("limit = 'x' is not a number", experts, {"limit": "x"}),
+                ("batch_invariant = 2 is neither True nor False", experts, {"batch_invariant": 2}),
                 ("activations = 'fp32'", experts, {"activations": "fp32"})]:
             with self.subTest(sentence), self.assertRaisesRegex(thresher.Error, sentence):
-                thresher.MoeLayer(ENGINE, experts_, top_k=K, **options)
+                thresher.MoeLayer(ENGINE, experts_, **{"top_k": K, **options})
+        for sentence, engine, top_k in (("engine is a str", "cpu", K), ("top_k = 1.5 is a float", ENGINE, 1.5),
+                                        ("top_k = 18446744073709551618", ENGINE, 2**64 + 2)):
+            with self.subTest(sentence), self.assertRaisesRegex(thresher.Error, sentence):
+                thresher.MoeLayer(engine, experts, top_k=top_k)
         with self.assertRaises(thresher.Error):
             thresher.MoeLayer(ENGINE, [experts[0], thresher.Expert(*[thresher.quantize(random(32, 32))] * 3)], top_k=K)
+
+    def test_calls_give_the_lock_back(self):
+        """While one long call computes, Python goes on in another thread."""
+        emulator = thresher.Engine("emulator")
+        layer = thresher.MoeLayer(emulator, [expert(seed) for seed in range(E)], top_k=K, tokens_max=64)
+        x, (ids, weights) = random(64, H), routed(64)
+        ticks, done = [], threading.Event()
+
+        def tick():
+            while not done.is_set():
+                ticks.append(time.perf_counter())
+                time.sleep(0.001)
+
+        thread = threading.Thread(target=tick)
+        thread.start()
+        begin = time.perf_counter()
+        layer.forward(x, ids, weights)
+        end = time.perf_counter()
+        done.set()
+        thread.join()
+        inside = [tick for tick in ticks if begin + 0.1 * (end - begin) < tick < end - 0.1 * (end - begin)]
+        self.assertGreater(len(inside), 2, f"{end - begin} s")
+
+    def test_a_fork_is_told_to_make_its_own(self):
+        experts, x, (ids, weights) = [expert(seed) for seed in range(E)], random(5, H), routed(5)
+        layer = thresher.MoeLayer(ENGINE, experts, top_k=K, tokens_max=8)
+        expected = layer.forward(x, ids, weights)
+        child = os.fork()
+        if child == 0:
+            signal.alarm(30)
+            code = 1
+            try:
+                layer.forward(x, ids, weights)
+            except thresher.Error as error:
+                own = thresher.MoeLayer(thresher.Engine(threads=2), experts, top_k=K, tokens_max=8)
+                same = np.array_equal(own.forward(x, ids, weights), expected)
+                code = 0 if "before fork()" in str(error) and same else 2
+            finally:
+                os._exit(code)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        np.testing.assert_array_equal(layer.forward(x, ids, weights), expected)
 
     def test_route(self):
         logits = random(6, 8, seed=2)
@@ -118,7 +174,13 @@ class Layers(unittest.TestCase):
         np.testing.assert_allclose(weights, chosen / chosen.sum(1, keepdims=True), rtol=1e-5)
         for sentence, arguments, options in [("logits is of float64", (np.zeros((1, 4)), 1), {}),
                                              ("bias has shape", (logits, 2), {"bias": np.zeros(3, np.float32)}),
-                                             ("score = 'max' is none of", (logits, 2), {"score": "max"})]:
+                                             ("score = 'max' is none of", (logits, 2), {"score": "max"}),
+                                             ("top_k", (logits, 10**15), {}), ("top_k", (logits, -1), {}),
+                                             ("top_k = 2.5 is a float", (logits, 2.5), {}),
+                                             ("top_k = 18446744073709551618", (logits, 2**64 + 2), {}),
+                                             ("scaling = 'x' is not", (logits, 2), {"scaling": "x"}),
+                                             ("renormalize = 'no' is neither", (logits, 2), {"renormalize": "no"}),
+                                             ("group_count = 1.5", (logits, 2), {"group_count": 1.5})]:
             with self.subTest(sentence), self.assertRaisesRegex(thresher.Error, sentence):
                 thresher.route(*arguments, **options)
         with self.assertRaises(thresher.Error):
@@ -205,6 +267,17 @@ class Checkpoints(unittest.TestCase):
                 ("2 experts from 3 on are asked for, and there are 0..3",
                  lambda: checkpoint.moe(ENGINE, layer, first=3, count=2)),
                 ("there is no option 'speed'", lambda: checkpoint.moe(ENGINE, layer, speed=3)),
+                ("first = 18446744073709551616", lambda: checkpoint.moe(ENGINE, layer, first=2**64)),
+                ("count = 1.5 is a float", lambda: checkpoint.moe(ENGINE, layer, count=1.5)),
+                ("tokens_max = '8' is a str", lambda: checkpoint.moe(ENGINE, layer, tokens_max="8")),
+                ("engine is a str", lambda: checkpoint.moe("cpu", layer)),
+                ("layer is a int, not one of a checkpoint's", lambda: checkpoint.moe(ENGINE, 0)),
+                ("index = 18446744073709551616", lambda: checkpoint.expert(layer, 2**64)),
+                ("module = 3 is a int", lambda: checkpoint.matrix(3)),
+                ("module = .* has a NUL", lambda: checkpoint.matrix("model.layers.0\0")),
+                ("there is no tensor 3", lambda: checkpoint.values(3)),
+                ("path = 3 is a int, not a path", lambda: thresher.Checkpoint(3)),
+                ("path = .* has a NUL", lambda: thresher.Checkpoint("/tmp\0")),
                 ("", lambda: checkpoint.moe(ENGINE, layer, shared=True)),
                 ("", lambda: thresher.Checkpoint("/nowhere"))]:
             with self.subTest(sentence), self.assertRaisesRegex(thresher.Error, sentence):

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package with numpy: values against a definition written here, and what callers can get wrong."""
 import concurrent.futures
+import copy
 import doctest
 import gc
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -18,6 +20,7 @@ import numpy as np
 import thresher
 import thresher._arrays
 import thresher.engine
+import thresher.moe
 import thresher.nvfp4
 
 E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float64)
@@ -144,8 +147,10 @@ class Numbers(unittest.TestCase):
 
     def test_docstrings(self):
         names = {"np": np, "quantize": thresher.quantize}
-        for module in (thresher._arrays, thresher.nvfp4, thresher.engine):
-            self.assertEqual(doctest.testmod(module, extraglobs=names).failed, 0)
+        for module in (thresher._arrays, thresher.nvfp4, thresher.engine, thresher.moe):
+            with self.subTest(module.__name__):
+                result = doctest.testmod(module, extraglobs=names)
+                self.assertEqual((result.failed, result.attempted > 0), (0, True))
 
 
 class BadInput(unittest.TestCase):
@@ -221,6 +226,74 @@ class BadInput(unittest.TestCase):
             self.refused("row 0, column 0", thresher.quantize, values)
         self.refused("values is of float64", thresher.quantize, np.zeros((1, 16)))
         self.refused("neither 'amax' nor None nor", thresher.quantize, random(1, 16), global_scale="max")
+
+    def test_numbers_and_words(self):
+        """Each would be cut off by ctypes, or is an exception that is not ours."""
+        plan, buffer = ENGINE.plan([(2, 8, 16)], activations="fp16"), thresher.Buffer(ENGINE, 64)
+        big, tiny = 2**64 + 2, random(1, 16)
+        for sentence, call in [
+                ("group 0: m = 18446744073709551618 is not between", lambda: ENGINE.plan([(big, 8, 16)])),
+                ("group 1: k = 16.5 is a float, not a whole", lambda: ENGINE.plan([(2, 8, 16), (2, 8, 16.5)])),
+                ("group 0: m = 2.9 is a float", lambda: ENGINE.plan([(2.9, 8, 16)])),
+                (r"group 0 = \(2, 8\) is not \(m, n, k\)", lambda: ENGINE.plan([(2, 8)])),
+                ("group 0 = 2 is not", lambda: ENGINE.plan([2, 8, 16])),
+                ("tokens_max = 18446744073709551618", lambda: ENGINE.plan([(2, 8, 16)], tokens_max=big)),
+                ("variant = None is a NoneType, not a text", lambda: ENGINE.plan([(2, 8, 16)], variant=None)),
+                ("op = None is none of gemm, dual", lambda: ENGINE.plan([(2, 8, 16)], op=None)),
+                (r"output = \[\] is none of", lambda: ENGINE.plan([(2, 8, 16)], output=[])),
+                ("group 0: count = 1.9 is a float", lambda: ENGINE.gemm(self.a, self.weights, counts=[1.9])),
+                ("group 0: count = '2' is a str", lambda: ENGINE.gemm(self.a, self.weights, counts=["2"])),
+                ("alpha = 'x' is not a number", lambda: ENGINE.gemm(self.a, self.weights, alpha="x")),
+                ("alpha = '1' is not a number", lambda: ENGINE.gemm(self.a, self.weights, alpha="1")),
+                ("alpha = None is not", lambda: ENGINE.gemm(self.a, self.weights, alpha=[None])),
+                ("alpha = 1000.* is not", lambda: ENGINE.gemm(self.a, self.weights, alpha=[10**400])),
+                ("factors of 2 groups", lambda: ENGINE.run(plan, self.a, self.weights, factors=[(1, 1)] * 2)),
+                ("alpha_up = 'x'", lambda: ENGINE.run(plan, self.a, self.weights, factors=[(1, "x")])),
+                ("plan is a str, not a thresher.Plan", lambda: ENGINE.run("gemm", self.a, self.weights)),
+                ("threads = 4294967297 is not between", lambda: thresher.Engine(threads=2**32 + 1)),
+                ("threads = 1.5 is a float", lambda: thresher.Engine(threads=1.5)),
+                ("device = 3 is a int, not a text", lambda: thresher.Engine(3)),
+                ("device = b'cpu.*' has a NUL inside", lambda: thresher.Engine("cpu\0gpu")),
+                ("emulator_seed = -1 is not between 0", lambda: thresher.Engine("emulator", emulator_seed=-1)),
+                ("plan_file = 3 is a int, not a path", lambda: thresher.Engine(plan_file=3)),
+                ("cache_folder = .* has a NUL", lambda: thresher.Engine(cache_folder="/tmp\0/x")),
+                ("compiler_folders = .* has a NUL", lambda: thresher.Engine(compiler_folders=["\0"])),
+                ("nbytes = -1 is not between 0", lambda: thresher.Buffer(ENGINE, -1)),
+                ("nbytes = 18446744073709551618", lambda: thresher.Buffer(ENGINE, big)),
+                ("cannot allocate 18446744073709551615 bytes", lambda: thresher.Buffer(ENGINE, 2**64 - 1)),
+                ("engine is a str", lambda: thresher.Buffer("cpu", 1)),
+                ("offset = -1", lambda: buffer.copy_in(self.a, -1)),
+                ("does not fit a buffer of 64 bytes", lambda: buffer.copy_in(self.a, 2**64 - 1)),
+                ("offset = 18446744073709551616", lambda: buffer.copy_out(self.a, 2**64)),
+                ("global_scale = 'x' is not a number", lambda: thresher.Matrix(*self.nothing(), "x")),
+                ("global_scale = .* is not a number", lambda: thresher.quantize(tiny, np.ones(2))),
+                ("global_scale = {} is not a number", lambda: thresher.quantize(tiny, {}))]:
+            with self.subTest(sentence), self.assertRaisesRegex(thresher.Error, sentence):
+                call()
+        self.assertEqual(ENGINE.gemm(self.a, self.weights, np.int64([2]), alpha=np.float32(1)).shape, (2, 8))
+
+    def nothing(self):
+        return np.zeros((2, 8), np.uint8), np.zeros((2, 1), np.uint8)
+
+    def test_handles_are_neither_copied_nor_pickled(self):
+        plan, buffer = ENGINE.plan([(2, 8, 16)], activations="fp16"), thresher.Buffer(ENGINE, 8)
+        for one in (ENGINE, self.weights, plan, buffer):
+            for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
+                self.refused(f"thresher.{type(one).__name__} is neither copied nor pickled: use this one", duplicate, one)
+
+    def test_matrices_are_copied_and_pickled(self):
+        matrix = thresher.quantize(random(4, 32))
+        for duplicate in (copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))):
+            again = duplicate(matrix)
+            np.testing.assert_array_equal(again.dequantize(), matrix.dequantize())
+            self.assertEqual(again._view.codes, again.codes.ctypes.data)
+
+    def test_a_matrix_is_what_the_library_sees(self):
+        matrix = thresher.Matrix(*self.nothing())
+        for name, value in (("codes", np.ones((2, 8), np.uint8)), ("scales", np.ones((2, 1), np.uint8)),
+                            ("global_scale", 2.0)):
+            with self.assertRaises(AttributeError):
+                setattr(matrix, name, value)
 
     def test_a_plan_file_is_used_or_says_why_not(self):
         self.assertEqual(ENGINE.plan_note, "")
