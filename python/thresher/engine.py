@@ -39,6 +39,23 @@ class Handle:
         weakref.finalize(self, self._destroy, handle.value)
 
 
+_have_turns: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def give_turn(owner: Any) -> None:
+    """A lock for what threads must not do at once to `owner`; in a child of fork() it is free, whoever held it."""
+    owner._turn = threading.Lock()
+    _have_turns.add(owner)
+
+
+def _free_turns() -> None:
+    for owner in list(_have_turns):
+        owner._turn = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_free_turns)
+
+
 class Weights(Handle):
     """A matrix, or gate and up, in the layout and the memory of a device: 0.57 bytes per weight."""
 
@@ -186,7 +203,7 @@ class Engine(Handle):
         lib.thresher_engine_create(byref(options), byref(handle))
         self._own(handle)
         self._plans: collections.OrderedDict[Any, Plan] = collections.OrderedDict()
-        self._plans_turn = threading.Lock()
+        give_turn(self)  # at its plans
         self.device = _c.text(lib.thresher_engine_device(self._handle))
         self._in_host_memory = not self.device.startswith("gpu")
 
@@ -315,13 +332,13 @@ class Engine(Handle):
 
     def _planned(self, op: str, activations: str, output: str, groups: tuple[tuple[int, int, int], ...]) -> Plan:
         key = (op, activations, output, groups)
-        with self._plans_turn:
+        with self._turn:
             plan = self._plans.get(key)
             if plan is not None:
                 self._plans.move_to_end(key)
                 return plan
         plan = self.plan(groups, op=op, activations=activations, output=output)
-        with self._plans_turn:
+        with self._turn:
             self._plans[key] = plan
             while len(self._plans) > _PLANS_KEPT:
                 self._plans.popitem(last=False)

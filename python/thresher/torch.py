@@ -29,7 +29,7 @@ import torch
 
 from . import _c
 from ._c import Error, lib
-from .engine import Engine, Handle, Plan, Weights, Workspace, _one_each
+from .engine import Engine, Handle, Plan, Weights, Workspace, _one_each, give_turn
 from .moe import MoeLayer
 from .nvfp4 import _GIVEN, Matrix
 
@@ -46,7 +46,12 @@ _engines_turn = threading.Lock()
 
 
 def _leave_engines_to_parent() -> None:
-    """In a child of fork(): the parent's engines are of no use, but must not be destroyed here either."""
+    """In a child of fork(): the parent's engines are of no use, but must not be destroyed here either.
+
+    Nor is its lock: the thread that held it to open one is not here to give it back.
+    """
+    global _engines_turn
+    _engines_turn = threading.Lock()
     _of_parent.append(dict(_engines))
     _engines.clear()
 
@@ -134,7 +139,7 @@ class GroupedWeights:
             group.weights, group.a_global_scale = weights._handle, of_a
             group.alpha, group.alpha_up = of_product, of_up
         self._ready: dict[Any, Any] = {}
-        self._turn = threading.Lock()
+        give_turn(self)
         self.id = next(_ids)
         _remember(_known, self)
 
@@ -365,6 +370,7 @@ class Moe:
         self.device_index = _number_of(self.device)
         self.x_dtype, self.out_dtype = (_DTYPES[kind] for kind in (layer.x_type, layer.out_type))
         self.stream = torch.cuda.current_stream(self.device) if self.device.type == "cuda" else None
+        give_turn(self)  # of which a layer on the CPU has one of its own
         self.id = next(_ids)
         _remember(_layers, self)
 
@@ -405,7 +411,7 @@ def _of_slots(tensor: torch.Tensor, shape: tuple[int, int], dtype: torch.dtype, 
     if dtype is torch.int32 and tensor.dtype is torch.int64:
         # No id beyond int32 may become another one: those are nobody's.
         tensor = tensor.clamp(-1, _INT32_MAX)
-    elif tensor.dtype.is_floating_point != dtype.is_floating_point or tensor.dtype is torch.bool:
+    elif dtype is torch.int32 or not tensor.dtype.is_floating_point:
         raise Error(f"{what} is of {tensor.dtype}; ids are int32 or int64, weights floating-point")
     return tensor.to(dtype).contiguous()
 
@@ -424,7 +430,11 @@ def _moe(x: torch.Tensor, ids: torch.Tensor, weights: torch.Tensor, layer: int,
         # What most calls are, looked at in the shortest way.
         out = _empty_like(x) if moe.out_dtype is moe.x_dtype else _empty_like(x, dtype=moe.out_dtype)
         tokens = _tokens(x.data_ptr(), 0, ids.data_ptr(), weights.data_ptr(), 0, out.data_ptr(), 0, count)
-        status = _enqueue(moe.handle, tokens, None if moe.stream is None else _order(moe, moe.device))
+        if moe.stream is None:
+            status = _enqueue(moe.handle, tokens, None)
+        else:
+            with moe._turn:  # or another thread's call comes between the order and what is ordered
+                status = _enqueue(moe.handle, tokens, _order(moe, moe.device))
         if status:
             _c.check(status)
         return out
@@ -435,15 +445,21 @@ def _moe(x: torch.Tensor, ids: torch.Tensor, weights: torch.Tensor, layer: int,
     if shared_weights is not None:
         shared_weights = _of_slots(shared_weights, (count, moe.layer.shared_count), torch.float32, x, "shared_weights")
     out = torch.empty(count, moe.layer.hidden, dtype=moe.out_dtype, device=x.device)
-    stream = None if moe.stream is None else _order(moe, moe.device)
-    if count <= moe.layer.tokens_max:
-        _enqueue_tokens(moe, x, ids, weights, shared_weights, out, stream)
-        return out
-    for first in range(0, count, moe.layer.tokens_max):
-        part = slice(first, first + moe.layer.tokens_max)
+    if moe.stream is None:
+        _enqueue_parts(moe, x, ids, weights, shared_weights, out, None)
+    else:
+        with moe._turn:
+            _enqueue_parts(moe, x, ids, weights, shared_weights, out, _order(moe, moe.device))
+    return out
+
+
+def _enqueue_parts(moe: Moe, x: torch.Tensor, ids: torch.Tensor, weights: torch.Tensor,
+                   shared_weights: torch.Tensor | None, out: torch.Tensor, stream: int | None) -> None:
+    """As many calls as it takes for tokens_max of each."""
+    for first in range(0, x.size(0), moe.tokens_max):
+        part = slice(first, first + moe.tokens_max)
         of_shared = None if shared_weights is None else shared_weights[part]
         _enqueue_tokens(moe, x[part], ids[part], weights[part], of_shared, out[part], stream)
-    return out
 
 
 def _enqueue_tokens(moe: Moe, x: torch.Tensor, ids: torch.Tensor, weights: torch.Tensor,
@@ -465,6 +481,7 @@ _E2M1_ABOVE = (0.25, 1.25, 2.5, 5.0)
 _E2M1_FROM = (0.75, 1.75, 3.5)
 _GLOBAL_SCALE_MIN = 2.0**-117
 _E4M3_LEAST = 2.0**-9
+_FLOAT32_MAX = torch.finfo(torch.float32).max
 
 
 def _check_values(x: torch.Tensor) -> None:
@@ -478,15 +495,19 @@ def _check_values(x: torch.Tensor) -> None:
 
 def _device_quantize(x: torch.Tensor, global_scale: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor,
                                                                                     torch.Tensor]:
-    """quantize() of nvfp4.hpp operation by operation, so that the bytes are the same; NaN and infinity go unseen."""
+    """quantize() of nvfp4.hpp operation by operation, so that the bytes are the same.
+
+    What the library refuses is seen without waiting for it, and told by a global scale that is NaN: values that are
+    not finite, and a scale that a tensor of the device brings.
+    """
     _check_values(x)
     blocks = x.float().view(x.shape[0], -1, 16)
+    of_block = blocks.abs().amax(-1, keepdim=True)
+    amax = of_block.amax() if x.numel() else x.new_zeros((), dtype=torch.float32)
     if global_scale is None:
-        amax = blocks.abs().amax() if x.numel() else x.new_zeros((), dtype=torch.float32)
         global_scale = torch.where(amax == 0, 1.0, (amax / 2688.0).clamp_min(_GLOBAL_SCALE_MIN))
     else:
-        global_scale = global_scale.to(torch.float32).reshape(()).clone()
-    of_block = blocks.abs().amax(-1, keepdim=True)
+        global_scale = _given_on(global_scale, x.device)
     scales = (of_block / (6.0 * global_scale)).clamp(_E4M3_LEAST, 448.0).to(torch.float8_e4m3fn)
     scales = torch.where(of_block == 0, 0.0, scales.float())
     steps = torch.where(scales == 0, 1.0, scales * global_scale)
@@ -496,7 +517,26 @@ def _device_quantize(x: torch.Tensor, global_scale: torch.Tensor | None) -> tupl
     codes = codes + sum((magnitude >= edge).to(torch.uint8) for edge in _E2M1_FROM)
     codes = codes | (torch.signbit(units) & (scales != 0)).to(torch.uint8) << 3
     codes = codes.view(x.shape[0], -1, 2)
-    return codes[..., 0] | codes[..., 1] << 4, scales.squeeze(-1).to(torch.float8_e4m3fn), global_scale
+    sound = amax.isfinite() & global_scale.isfinite() & (global_scale >= _GLOBAL_SCALE_MIN)
+    return (codes[..., 0] | codes[..., 1] << 4, scales.squeeze(-1).to(torch.float8_e4m3fn),
+            torch.where(sound, global_scale, torch.nan))
+
+
+def _given_on(global_scale: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """A global scale of the caller's, on the device. One that the host knows is looked at."""
+    _check_scale(global_scale)
+    if global_scale.device == device and device.type != "cpu":
+        return global_scale.to(torch.float32).reshape(())
+    given = global_scale.item()
+    if not _GLOBAL_SCALE_MIN <= given <= _FLOAT32_MAX:
+        raise Error(f"global_scale = {given} is not in {_GLOBAL_SCALE_MIN}..{_FLOAT32_MAX}")
+    return torch.full((), given, dtype=torch.float32, device=device)
+
+
+def _check_scale(global_scale: torch.Tensor) -> None:
+    if global_scale.numel() != 1 or not global_scale.is_floating_point():
+        raise Error(f"global_scale is {global_scale.dtype} of shape {tuple(global_scale.shape)} instead of one "
+                    "floating-point value")
 
 
 _QUANTIZE = {torch.float32: lib.thresher_quantize, torch.float16: lib.thresher_quantize_fp16,
@@ -506,6 +546,8 @@ _QUANTIZE = {torch.float32: lib.thresher_quantize, torch.float16: lib.thresher_q
 def _host_quantize(x: torch.Tensor, global_scale: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor,
                                                                                   torch.Tensor]:
     _check_values(x)
+    if global_scale is not None:
+        _check_scale(global_scale)
     given = 1.0 if global_scale is None else global_scale.item()
     codes = torch.empty((x.shape[0], x.shape[1] // 2), dtype=torch.uint8)
     scales = torch.empty((x.shape[0], x.shape[1] // 16), dtype=torch.float8_e4m3fn)

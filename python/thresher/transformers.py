@@ -92,7 +92,7 @@ class ThresherExperts(nn.Module):
                 top_k_weights: torch.Tensor) -> torch.Tensor:
         if self.moe is None or self.moe.device != hidden_states.device:
             self.pack(hidden_states.device)
-        return torch.ops.thresher.moe(hidden_states, top_k_index.int(), top_k_weights, self.layer_id)
+        return torch.ops.thresher.moe(hidden_states, top_k_index, top_k_weights, self.layer_id)
 
     def extra_repr(self) -> str:
         layer = self.layer
@@ -356,7 +356,7 @@ def experts_forward(self: nn.Module, hidden_states: torch.Tensor, top_k_index: t
     moe = self.__dict__.get(_ROUNDED)
     if moe is None or moe.device != hidden_states.device:
         moe = _rounded(self, hidden_states.device, top_k_index.shape[-1])
-    return torch.ops.thresher.moe(hidden_states, top_k_index.int(), top_k_weights, moe.id)
+    return torch.ops.thresher.moe(hidden_states, top_k_index, top_k_weights, moe.id)
 
 
 def _rounded(module: nn.Module, device: torch.device, top_k: int) -> tt.Moe:

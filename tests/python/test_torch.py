@@ -3,12 +3,14 @@
 
 THRESHER_INDUCTOR=1 compiles with torch's own compiler too, which takes a minute on a CPU.
 """
+import contextlib
 import gc
 import importlib.util
 import os
 import signal
 import sys
 import threading
+import time
 import types
 import unittest
 import unittest.mock
@@ -144,6 +146,29 @@ class Quantize(unittest.TestCase):
                 torch.ops.thresher.quantize(x)
         with self.assertRaisesRegex(thresher.Error, "row 0, column 3"):
             torch.ops.thresher.quantize(torch.tensor([[0.0] * 3 + [float("nan")] + [0.0] * 12]))
+        x = torch.ones(2, 32)
+        for sentence, scale in [(r"global_scale is torch.float32 of shape \(2,\)", torch.ones(2)),
+                                ("global_scale is torch.int64", torch.tensor(1)),
+                                ("global_scale = -1", torch.tensor(-1.0)),
+                                ("global_scale (= 0.0|is 0)", torch.tensor(0.0)),
+                                ("global_scale = nan is not in", torch.tensor(float("nan")))]:
+            for quantize in (torch.ops.thresher.quantize, tt._device_quantize):
+                with self.subTest(sentence), self.assertRaisesRegex(thresher.Error, sentence):
+                    quantize(x, scale)
+
+    def test_what_a_gpu_cannot_refuse_is_a_global_scale_of_nan(self):
+        """Nothing waits there, so nothing raises; what packs the matrix does."""
+        x, nan = torch.ones(2, 32), float("nan")
+        for values, scale in [(x.clone().index_fill_(1, torch.tensor(3), nan), None), (x * float("inf"), None),
+                              (x.clone().index_fill_(1, torch.tensor(3), nan), 1.0), (x * float("inf"), 1.0),
+                              (x, 0.0), (x, -1.0), (x, nan), (x, float("inf")), (x, 2.0**-126)]:
+            with self.subTest(values=values[0, 3].item(), scale=scale):
+                given = None if scale is None else torch.tensor(scale)
+                with unittest.mock.patch.object(tt, "_given_on", lambda of_device, device: of_device):
+                    codes, scales, global_scale = tt._device_quantize(values, given)
+                self.assertTrue(global_scale.isnan())
+                with self.assertRaisesRegex(thresher.Error, "global_scale = nan is not finite"):
+                    tt.GroupedWeights([tt.matrix_of(codes, scales, global_scale.item())])
 
 
 class Operators(unittest.TestCase):
@@ -155,6 +180,11 @@ class Operators(unittest.TestCase):
             torch.library.opcheck(torch.ops.thresher.gemm.default, (a, grouped.id, counts_of(1, 2, device=device)))
             torch.library.opcheck(torch.ops.thresher.dual.default, (a, dual.id), {"out_dtype": torch.float32})
             torch.library.opcheck(torch.ops.thresher.quantize.default, (a,))
+            codes, scales, global_scale = torch.ops.thresher.quantize(a)
+            torch.library.opcheck(torch.ops.thresher.quantize.default, (a, global_scale))
+            rounded = tt.GroupedWeights([weight(8, 16)], device=device, activations=torch.uint8)
+            # As bytes: opcheck cannot compare tensors of float8.
+            torch.library.opcheck(torch.ops.thresher.gemm.default, (codes, rounded.id, None, scales.view(torch.uint8)))
 
     def test_compile(self):
         for device in DEVICES:
@@ -226,6 +256,36 @@ class Operators(unittest.TestCase):
                 os._exit(code)
         self.assertEqual(os.waitpid(child, 0)[1], 0)
 
+    def test_a_fork_while_an_engine_opens(self):
+        """And while threads hold what calls take turns at: the child finds all of it free."""
+        grouped, layer, a = tt.GroupedWeights([weight(64, 64)]), moe("cpu")[0], tokens(3, 64, torch.bfloat16, "cpu")
+        opening, go = threading.Event(), threading.Event()
+
+        def open_slowly(device):
+            opening.set()
+            go.wait(60)
+            return thresher.Engine(threads=1)
+
+        with unittest.mock.patch.dict(tt._engines, clear=True), \
+                unittest.mock.patch.object(tt, "_open", open_slowly), grouped._turn, layer._turn, grouped.engine._turn:
+            thread = threading.Thread(target=tt.engine, args=("cpu",))
+            thread.start()
+            opening.wait()
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)
+                try:
+                    tt._open = lambda device: thresher.Engine(threads=1)
+                    own = tt.GroupedWeights([weight(64, 64)])
+                    own_is_right = torch.ops.thresher.gemm(a, own.id).shape == (3, 64)
+                    are_free = all(one._turn.acquire(timeout=5) for one in (grouped, layer, grouped.engine))
+                    os._exit(0 if own_is_right and are_free else 1)
+                finally:
+                    os._exit(2)
+            go.set()
+            thread.join()
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
     def test_a_second_copy_of_the_package(self):
         """Registers nothing over the first, which goes on."""
         folder = os.path.dirname(thresher.__file__)
@@ -248,10 +308,11 @@ class Operators(unittest.TestCase):
             torch.ops.thresher.gemm(tokens(1, 16, torch.bfloat16, "cpu"), number)
 
 
-def moe(device, experts=4, top_k=2, tokens_max=8, dtype="bf16", **options):
+def moe(device, experts=4, top_k=2, tokens_max=8, dtype="bf16", shared=0):
     made = [thresher.Expert(weight(32, 64, 3 * seed), weight(32, 64, 3 * seed + 1), weight(64, 32, 3 * seed + 2))
-            for seed in range(experts)]
-    layer = thresher.MoeLayer(tt.engine(device), made, top_k=top_k, tokens_max=tokens_max, x=dtype, **options)
+            for seed in range(experts + shared)]
+    made, common = made[:experts], made[experts:]
+    layer = thresher.MoeLayer(tt.engine(device), made, shared=common, top_k=top_k, tokens_max=tokens_max, x=dtype)
     return tt.Moe(layer, device), made
 
 
@@ -302,12 +363,18 @@ class Layers(unittest.TestCase):
             ids[1] = torch.tensor([-1, -2**40])
             out = torch.ops.thresher.moe(x, ids, weights, layer.id)
             self.assertEqual((out[:2].abs().sum().item(), out[2].abs().sum().item() > 0), (0, True))
+            for dtype in (torch.uint64, torch.uint8, torch.bool):  # whose large ids could become small ones
+                with self.assertRaisesRegex(thresher.Error, f"ids is of {dtype}; ids are int32 or int64"):
+                    torch.ops.thresher.moe(x, ids.to(dtype), weights, layer.id)
 
     def test_opcheck_and_compile(self):
         for device in DEVICES:
             layer, _ = moe(device)
             x, (ids, weights) = tokens(5, 64, torch.bfloat16, device), routed(5, device)
             torch.library.opcheck(torch.ops.thresher.moe.default, (x, ids, weights, layer.id))
+            with_shared, _ = moe(device, shared=1)
+            torch.library.opcheck(torch.ops.thresher.moe.default,
+                                  (x, ids, weights, with_shared.id, torch.ones(5, 1, device=device)))
 
             def model(x):
                 return torch.ops.thresher.moe(torch.relu(x), ids, weights, layer.id) * 2
@@ -436,6 +503,54 @@ class Emulated(unittest.TestCase):
         tt._engines.clear()
         host, _ = moe("cpu")
         torch.testing.assert_close(emulated, tt._moe(x, ids, weights, host.id), rtol=2e-2, atol=2e-2)
+
+
+class Stream:
+    """A stand-in that writes down who waits for whom, and takes its time."""
+
+    def __init__(self, handle, said):
+        self.cuda_stream, self.said = handle, said
+
+    def wait_stream(self, other):
+        time.sleep(0.001)
+        self.said.append((self.cuda_stream, "after", other.cuda_stream))
+
+
+class Order(unittest.TestCase):
+    """Calls of one layer from threads with streams of their own, on a device whose queue is a list."""
+
+    def test_every_call_waits_for_the_one_before(self):
+        said, mine = [], threading.local()
+        layer, _ = moe("cpu")
+        layer.stream = Stream(0, said)
+        x, (ids, weights) = tokens(3, 64, torch.bfloat16, "cpu"), routed(3, "cpu")
+
+        def work(number):
+            mine.stream = Stream(number, said)
+            for _ in range(10):
+                tt._moe(x, ids.int(), weights, layer.id)
+                tt._moe(x, ids, weights, layer.id)  # the longer way
+
+        with contextlib.ExitStack() as patches:
+            for target, name, value in (
+                    (torch.cuda, "current_stream", lambda device: mine.stream),
+                    (torch.cuda, "is_current_stream_capturing", lambda: False),
+                    (torch._C, "_cuda_getCurrentRawStream", lambda index: mine.stream.cuda_stream),
+                    (tt, "_enqueue", lambda handle, tokens, stream: said.append(stream)),
+                    (tt, "_enqueue_tokens", lambda *arguments: said.append(arguments[-1]))):
+                patches.enter_context(unittest.mock.patch.object(target, name, value, create=True))
+            threads = [threading.Thread(target=work, args=(number,)) for number in (1, 2, 3)]
+            [thread.start() for thread in threads]
+            [thread.join() for thread in threads]
+        self.assertEqual(sum(isinstance(one, int) for one in said), 60)
+        last, waited = 0, None
+        for one in said:
+            if isinstance(one, tuple):
+                waited = one
+                continue
+            if one != last:
+                self.assertEqual(waited, (one, "after", last))
+            last, waited = one, None
 
 
 @unittest.skipUnless(torch.cuda.is_available(), "no GPU")
