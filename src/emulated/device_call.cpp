@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <new>
 #include <span>
 #include <string>
 
@@ -38,7 +37,7 @@ void in_launch(const std::string& which, const emulator::LaunchOptions& options,
 AlignedBytes allocate_aligned(std::size_t bytes) {
   void* memory = nullptr;
   if (posix_memalign(&memory, kAlignmentBytes, std::max<std::size_t>(bytes, 1)) != 0) {
-    throw std::bad_alloc();
+    throw NoMemory(fmt::format("cannot allocate {} bytes of memory", bytes));
   }
   return {static_cast<std::uint8_t*>(memory), &std::free};
 }

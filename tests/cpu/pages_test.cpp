@@ -42,5 +42,14 @@ TEST(PageStore, APieceOutlivesTheStore) {
   EXPECT_EQ(large.bytes(), std::size_t{20} << 20);
 }
 
+// Rounded up to whole pages, the largest sizes would be none at all.
+TEST(Pages, SizesThatNoMemoryHas) {
+  PageStore store;
+  for (const std::size_t bytes : {SIZE_MAX, SIZE_MAX - 62, SIZE_MAX / 2 + 1}) {
+    EXPECT_THROW(Pages pages(bytes), NoMemory) << bytes;
+    EXPECT_THROW(store.take(bytes), NoMemory) << bytes;
+  }
+}
+
 }  // namespace
 }  // namespace thresher::cpu

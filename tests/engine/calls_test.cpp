@@ -21,6 +21,12 @@ using testing::Scene;
 
 constexpr std::uint64_t kCallsSeed = 20260407;
 
+#if defined(THRESHER_SANITIZES_ADDRESS) || defined(THRESHER_SANITIZES_THREAD)
+constexpr bool kCallsSanitized = true;
+#else
+constexpr bool kCallsSanitized = false;
+#endif
+
 class CallsTest : public OnDevice {
  protected:
   void enqueue(const Call& call) const {
@@ -263,6 +269,13 @@ TEST_P(CallsTest, BuffersKeepBytes) {
   EXPECT_EQ(empty.bytes(), 0u);
   empty.copy_in({});
   empty.copy_out({});
+}
+
+TEST_P(CallsTest, ABufferThatNoMemoryHolds) {
+  if (kCallsSanitized) GTEST_SKIP() << "the sanitizers' allocators abort instead of returning null";
+  for (const std::size_t bytes : {SIZE_MAX, SIZE_MAX - 62, SIZE_MAX / 2 + 1}) {
+    EXPECT_THROW(engine().allocate(bytes), Error) << bytes;  // of a driver, it need not be NoMemory
+  }
 }
 
 }  // namespace
