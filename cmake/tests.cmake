@@ -257,6 +257,7 @@ if(TARGET thresher_shared)
   thresher_python_test(docs numpy>=1.23)
   thresher_python_test(torch torch>=2.11 numpy>=1.23)
   thresher_python_test(transformers transformers>=5.17 torch>=2.11 numpy>=1.23)
+  thresher_python_test(device_map accelerate>=1.1 transformers>=5.17 torch>=2.11 numpy>=1.23)
   thresher_python_test(vllm vllm==0.32)
   if(THRESHER_TOOLS)
     add_test(NAME python.wheel
