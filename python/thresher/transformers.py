@@ -68,12 +68,31 @@ def _sixteen_bits(dtype: torch.dtype) -> str:
     return "fp16" if dtype is torch.float16 else "bf16"
 
 
-class ThresherExperts(nn.Module):
-    """The NVFP4 experts of one layer of a checkpoint, in place of a model's own.
+class _OfFiles(nn.Module):
+    """What the library reads from a checkpoint and packs for a device, in place of parameters."""
 
-    It has no parameters: the library reads and packs them when the model's device is known, and again if the model moves
-    to another.
-    """
+    device: torch.device | None = None  # that it is packed for
+
+    def pack(self, device: torch.device) -> None:
+        raise NotImplementedError
+
+    def pack_unless_it_moves(self, device: torch.device) -> None:
+        """After loading. Whoever has a GPU and loads on the CPU will mostly say .to("cuda") next: once is enough."""
+        if device.type != "cpu" or not torch.cuda.is_available():
+            self.pack(device)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Any:
+        """What .to(), .cuda() and .cpu() call: there are no parameters to take along, so it is packed anew."""
+        super()._apply(fn, recurse)
+        before = self.device or torch.device("cpu")
+        device = fn(torch.empty(0, device=before)).device
+        if device != before and device.type in ("cpu", "cuda"):
+            self.pack(device)
+        return self
+
+
+class ThresherExperts(_OfFiles):
+    """The NVFP4 experts of one layer of a checkpoint, in place of a model's own."""
 
     def __init__(self, checkpoint: Checkpoint, layer: Layer, top_k: int, dtype: torch.dtype):
         super().__init__()
@@ -86,11 +105,11 @@ class ThresherExperts(nn.Module):
     def pack(self, device: torch.device) -> None:
         made = self.checkpoint.moe(tt.engine(device), self.layer, **self.made)
         self.moe = tt.Moe(made, device)
-        self.layer_id = self.moe.id
+        self.layer_id, self.device = self.moe.id, self.moe.device
 
     def forward(self, hidden_states: torch.Tensor, top_k_index: torch.Tensor,
                 top_k_weights: torch.Tensor) -> torch.Tensor:
-        if self.moe is None or self.moe.device != hidden_states.device:
+        if self.device != hidden_states.device:
             self.pack(hidden_states.device)
         return torch.ops.thresher.moe(hidden_states, top_k_index, top_k_weights, self.layer_id)
 
@@ -99,7 +118,7 @@ class ThresherExperts(nn.Module):
         return f"{layer.expert_count} x ({layer.hidden}, {layer.intermediate}), NVFP4, {layer.format}"
 
 
-class ThresherLinear(nn.Module):
+class ThresherLinear(_OfFiles):
     """An NVFP4 linear layer: a product of one group."""
 
     def __init__(self, checkpoint: Checkpoint, module: str, original: nn.Linear, dtype: torch.dtype):
@@ -117,10 +136,10 @@ class ThresherLinear(nn.Module):
             raise Error(f"{self.module} is {matrix.shape} in the checkpoint and "
                         f"{(self.out_features, self.in_features)} in the model")
         self.weights = tt.GroupedWeights([matrix], device=device, activations=self.activations)
-        self.weights_id = self.weights.id
+        self.weights_id, self.device = self.weights.id, self.weights.device
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        if self.weights is None or self.weights.device != x.device:
+        if self.device != x.device:
             self.pack(x.device)
         rows = x.reshape(-1, self.in_features).to(self.activations).contiguous()
         y = torch.ops.thresher.gemm(rows, self.weights_id, out_dtype=x.dtype).view(*x.shape[:-1], self.out_features)
@@ -208,8 +227,8 @@ class ThresherQuantizer(HfQuantizer):
         for name, stored in self.fp8.items():
             _apply_fp8_scale(model.get_submodule(name), self.checkpoint, stored)
         for name, module in model.named_modules():
-            if isinstance(module, (ThresherExperts, ThresherLinear)):
-                module.pack(_device_beside(model, name))
+            if isinstance(module, _OfFiles):
+                module.pack_unless_it_moves(_device_beside(model, name))
         return model
 
 
@@ -331,7 +350,7 @@ def _device_beside(model: nn.Module, name: str) -> torch.device:
         name = name.rpartition(".")[0]
 
 
-# Which experts an unquantised model's own were rounded to.
+# Which experts an unquantised model's own were rounded to, and what those were then.
 _ROUNDED = "_thresher_experts"
 
 
@@ -343,18 +362,23 @@ def prepare(model: nn.Module, *, free: bool = False) -> nn.Module:
     """
     for module in model.modules():
         if _is_experts(module):
-            _rounded(module, module.down_proj.device, _top_k_of(module))
+            moe = _rounded(module, module.down_proj.device, _top_k_of(module))
             if free:
                 for parameter in module.parameters(recurse=False):
                     parameter.data = parameter.data.new_empty(0)
+                module.__dict__[_ROUNDED] = moe, _stamp_of(module)
     return model
 
 
 def experts_forward(self: nn.Module, hidden_states: torch.Tensor, top_k_index: torch.Tensor,
                     top_k_weights: torch.Tensor) -> torch.Tensor:
-    """The experts backend "thresher": the module's experts in NVFP4, rounded at the first call."""
-    moe = self.__dict__.get(_ROUNDED)
-    if moe is None or moe.device != hidden_states.device:
+    """The experts backend "thresher": the module's experts in NVFP4, rounded at the first call and when they change.
+
+    A compiled graph keeps those that it was compiled with.
+    """
+    moe, stamp = self.__dict__.get(_ROUNDED, (None, None))
+    is_stale = not torch.compiler.is_compiling() and stamp != _stamp_of(self)
+    if moe is None or is_stale or moe.device != hidden_states.device:
         moe = _rounded(self, hidden_states.device, top_k_index.shape[-1])
     return torch.ops.thresher.moe(hidden_states, top_k_index, top_k_weights, moe.id)
 
@@ -365,8 +389,15 @@ def _rounded(module: nn.Module, device: torch.device, top_k: int) -> tt.Moe:
     experts = [_expert_of(module, index) for index in range(module.num_experts)]
     layer = MoeLayer(tt.engine(device), experts, **_activation_of(module),
                      **_layer_options(module.down_proj.dtype, top_k))
-    module.__dict__[_ROUNDED] = tt.Moe(layer, device)
-    return module.__dict__[_ROUNDED]
+    moe = tt.Moe(layer, device)
+    module.__dict__[_ROUNDED] = moe, _stamp_of(module)
+    return moe
+
+
+def _stamp_of(module: nn.Module) -> list[tuple[int, int]]:
+    """Another one when somebody has written to the module's own weights, or put others in their place."""
+    return [(parameter.data_ptr(), 0 if parameter.is_inference() else parameter._version)
+            for parameter in module.parameters(recurse=False)]
 
 
 def _activation_of(module: nn.Module) -> dict[str, Any]:
