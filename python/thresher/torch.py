@@ -394,7 +394,7 @@ def _check_tokens(moe: Moe, x: torch.Tensor) -> None:
         raise Error(f"x is of {x.dtype} but the layer was made for {moe.x_dtype}")
     if x.dim() != 2 or x.size(1) != moe.layer.hidden:
         raise Error(f"x has shape {tuple(x.shape)} instead of (tokens, {moe.layer.hidden})")
-    if x.get_device() != moe.device_index:
+    if x.device != moe.device:
         raise Error(f"x is on {x.device} but the layer is on {moe.device}")
     if x.stride(1) != 1 or x.stride(0) < x.size(1) and x.size(0) > 1:
         raise Error(f"rows of x are not contiguous (strides {x.stride()}); x.contiguous() makes a copy that is")
@@ -404,7 +404,7 @@ def _of_slots(tensor: torch.Tensor, shape: tuple[int, int], dtype: torch.dtype, 
               what: str) -> torch.Tensor:
     """`tensor` as the library takes it, a tensor of `shape` on x's device."""
     if tensor.dim() != 2 or tensor.size(0) != shape[0] or tensor.size(1) != shape[1] or (
-            tensor.get_device() != x.get_device()):
+            tensor.device != x.device):
         raise Error(f"{what} has shape {tuple(tensor.shape)} on {tensor.device} instead of {shape} on {x.device}")
     if tensor.dtype is dtype:
         return tensor if tensor.is_contiguous() else tensor.contiguous()
