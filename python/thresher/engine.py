@@ -44,13 +44,19 @@ _have_turns: weakref.WeakSet[Any] = weakref.WeakSet()
 
 def give_turn(owner: Any) -> None:
     """A lock for what threads must not do at once to `owner`; in a child of fork() it is free, whoever held it."""
-    owner._turn = threading.Lock()
+    owner._turn, owner.is_of_parent = threading.Lock(), False
     _have_turns.add(owner)
 
 
 def _free_turns() -> None:
     for owner in list(_have_turns):
-        owner._turn = threading.Lock()
+        owner._turn, owner.is_of_parent = threading.Lock(), True
+
+
+def fail_for_parents(layer: Any) -> None:
+    """A layer's own lock, which no child can free, may be held by a thread that stayed with the parent."""
+    raise Error(f"this {type(layer).__name__} was made before fork(), and a thread of the parent may have been in a call "
+                "of it: make another engine and layer in this process, or start the process without fork")
 
 
 os.register_at_fork(after_in_child=_free_turns)

@@ -12,7 +12,7 @@ from . import _c
 from ._arrays import (ACTIVATIONS, DTYPES, OUTPUTS, need_array, need_bool, need_dtype, need_float, need_int,
                       need_output, need_shape, number_of, type_of_values)
 from ._c import Error, lib
-from .engine import Engine, Handle, need_engine
+from .engine import Engine, Handle, fail_for_parents, need_engine
 from .nvfp4 import Matrix
 
 ACTIVATION_FUNCTIONS = {"silu": 0, "clamped_silu": 1, "squared_relu": 2}
@@ -140,6 +140,8 @@ class MoeLayer(Handle):
     def forward(self, x: np.ndarray, ids: np.ndarray, weights: np.ndarray,
                 shared_weights: np.ndarray | None = None, *, out: np.ndarray | None = None) -> np.ndarray:
         """x [T, hidden], ids int32 [T, top_k], weights float32 [T, top_k]; done when it returns."""
+        if self._engine.is_of_parent:
+            fail_for_parents(self)
         values = need_array(x, "x", rank=2)
         if type_of_values(values, "x") != self.x_type:
             raise Error(f"x is {type_of_values(values, 'x')} but the layer was made for {self.x_type}")

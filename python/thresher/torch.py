@@ -29,7 +29,7 @@ import torch
 
 from . import _c
 from ._c import Error, lib
-from .engine import Engine, Handle, Plan, Weights, Workspace, _one_each, give_turn
+from .engine import Engine, Handle, Plan, Weights, Workspace, _one_each, fail_for_parents, give_turn
 from .moe import MoeLayer
 from .nvfp4 import _GIVEN, Matrix
 
@@ -423,7 +423,7 @@ def _moe(x: torch.Tensor, ids: torch.Tensor, weights: torch.Tensor, layer: int,
     shape, of_slots = x.shape, ids.shape
     count = shape[0] if shape else 0
     if (shared_weights is None and x.dtype is moe.x_dtype and ids.dtype is _INT32 and weights.dtype is _FLOAT32
-            and count <= moe.tokens_max and len(shape) == 2 and shape[1] == moe.hidden
+            and count <= moe.tokens_max and not moe.is_of_parent and len(shape) == 2 and shape[1] == moe.hidden
             and of_slots == weights.shape and len(of_slots) == 2 and of_slots[0] == count and of_slots[1] == moe.top_k
             and x.is_contiguous() and ids.is_contiguous() and weights.is_contiguous()
             and x.get_device() == ids.get_device() == weights.get_device() == moe.device_index):
@@ -438,6 +438,8 @@ def _moe(x: torch.Tensor, ids: torch.Tensor, weights: torch.Tensor, layer: int,
         if status:
             _c.check(status)
         return out
+    if moe.is_of_parent:
+        fail_for_parents(moe)
     _check_tokens(moe, x)
     slots = (count, moe.layer.top_k)
     ids = _of_slots(ids, slots, torch.int32, x, "ids")

@@ -165,6 +165,33 @@ class Layers(unittest.TestCase):
         self.assertEqual(os.waitpid(child, 0)[1], 0)
         np.testing.assert_array_equal(layer.forward(x, ids, weights), expected)
 
+    def test_a_fork_while_a_thread_is_in_a_call(self):
+        """The child must not wait for that thread, which is not there."""
+        layer = thresher.MoeLayer(ENGINE, [expert(seed) for seed in range(E)], top_k=K, tokens_max=1024)
+        x, (ids, weights), done = random(1024, H), routed(1024), threading.Event()
+
+        def work():
+            while not done.is_set():
+                layer.forward(x, ids, weights)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        statuses = []
+        for _ in range(5):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(5)
+                try:
+                    layer.forward(x, ids, weights)
+                except thresher.Error as error:
+                    os._exit(0 if "before fork()" in str(error) else 1)
+                finally:
+                    os._exit(2)
+            statuses.append(os.waitpid(child, 0)[1])
+        done.set()
+        thread.join()
+        self.assertEqual(statuses, [0] * 5)
+
     def test_route(self):
         logits = random(6, 8, seed=2)
         ids, weights = thresher.route(logits, 3, renormalize=True)

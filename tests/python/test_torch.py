@@ -275,6 +275,7 @@ class Operators(unittest.TestCase):
     def test_a_fork_while_an_engine_opens(self):
         """And while threads hold what calls take turns at: the child finds all of it free."""
         grouped, layer, a = tt.GroupedWeights([weight(64, 64)]), moe("cpu")[0], tokens(3, 64, torch.bfloat16, "cpu")
+        x, (ids, weights) = a, routed(3, "cpu")
         opening, go = threading.Event(), threading.Event()
 
         def open_slowly(device):
@@ -295,6 +296,9 @@ class Operators(unittest.TestCase):
                     own = tt.GroupedWeights([weight(64, 64)])
                     own_is_right = torch.ops.thresher.gemm(a, own.id).shape == (3, 64)
                     are_free = all(one._turn.acquire(timeout=5) for one in (grouped, layer, grouped.engine))
+                    for of_32_bits in (True, False):
+                        with self.assertRaisesRegex(thresher.Error, "before fork"):
+                            torch.ops.thresher.moe(x, ids.int() if of_32_bits else ids, weights, layer.id)
                     os._exit(0 if own_is_right and are_free else 1)
                 finally:
                     os._exit(2)
