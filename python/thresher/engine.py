@@ -55,8 +55,8 @@ def _free_turns() -> None:
 
 def fail_for_parents(layer: Any) -> None:
     """A layer's own lock, which no child can free, may be held by a thread that stayed with the parent."""
-    raise Error(f"this {type(layer).__name__} was made before fork(), and a thread of the parent may have been in a call "
-                "of it: make another engine and layer in this process, or start the process without fork")
+    raise Error(f"this {type(layer).__name__} was made before fork(), and a thread of the parent may have been in a "
+                "call of it: make another engine and layer in this process, or start the process without fork")
 
 
 os.register_at_fork(after_in_child=_free_turns)
@@ -191,6 +191,8 @@ class Engine(Handle):
     """
 
     _destroy = lib.thresher_engine_destroy
+    _turn: threading.Lock
+    is_of_parent: bool  # made before a fork() that led to this process
 
     def __init__(self, device: str = "cpu", *, threads: int = 0, cache_folder: str | os.PathLike[str] | None = None,
                  compiler_folders: Iterable[str | os.PathLike[str]] = (), emulator_seed: int = 1,

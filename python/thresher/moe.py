@@ -85,9 +85,9 @@ class MoeLayer(Handle):
     """out[t] = sum over slots s of weights[t, s] * expert[ids[t, s]](x[t]), in FP32, rounded once.
 
     Slots whose id is negative or no expert of this layer are skipped. `shared` experts take every token.
-    top_k: slots per token; tokens_max: of a call (4096). activations: what experts multiply, "bf16" or "fp16" (W4A16) or
-    "nvfp4" (W4A4). x, out: the types of tokens, "fp32", "fp16" or "bf16"; x is fp32 and out is x's if nobody says more.
-    activation: "silu", "clamped_silu" (with alpha, beta, limit: GPT-OSS is 1.702, 1, 7) or "squared_relu". Further:
+    top_k: slots per token; tokens_max: of a call (4096). activations: what experts multiply, "bf16" or "fp16" (W4A16)
+    or "nvfp4" (W4A4). x, out: the types of tokens, "fp32", "fp16" or "bf16"; x is fp32 and out is x's if nobody says
+    more. activation: "silu", "clamped_silu" (with alpha, beta, limit: GPT-OSS is 1.702, 1, 7) or "squared_relu". Also:
     first_expert, router_experts, weight_on_input, batch_invariant (thresher/moe.hpp). Calls of one layer take turns.
 
     >>> engine = Engine(threads=1)

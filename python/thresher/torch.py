@@ -113,6 +113,9 @@ class GroupedWeights:
     or one per group.
     """
 
+    _turn: threading.Lock
+    is_of_parent: bool
+
     def __init__(self, matrices: Sequence[Matrix | tuple[Matrix, Matrix]], *, device: torch.device | str = "cpu",
                  activations: torch.dtype = torch.bfloat16, alpha: float | Sequence[float] = 1.0,
                  alpha_up: float | Sequence[float] = 1.0, a_global_scale: float | Sequence[float] = 1.0):
@@ -359,6 +362,9 @@ def _fake_product(op: str, a: torch.Tensor, weights: int, out_dtype: torch.dtype
 
 class Moe:
     """A MoeLayer for tensors of the device that its engine computes on. Operators know it by `id`."""
+
+    _turn: threading.Lock
+    is_of_parent: bool
 
     def __init__(self, layer: MoeLayer, device: torch.device | str):
         self.device = _with_index(torch.device(device))

@@ -279,7 +279,7 @@ class BadInput(unittest.TestCase):
         plan, buffer = ENGINE.plan([(2, 8, 16)], activations="fp16"), thresher.Buffer(ENGINE, 8)
         for one in (ENGINE, self.weights, plan, buffer):
             for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
-                self.refused(f"thresher.{type(one).__name__} is neither copied nor pickled: use this one", duplicate, one)
+                self.refused(f"{type(one).__name__} is neither copied nor pickled: use this one", duplicate, one)
 
     def test_matrices_are_copied_and_pickled(self):
         matrix = thresher.quantize(random(4, 32))

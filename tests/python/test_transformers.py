@@ -241,7 +241,7 @@ class Models(unittest.TestCase):
             self.assertEqual((len(ours), packed), (4, []))
             for module in ours:
                 for _ in range(2):
-                    with unittest.mock.patch.object(torch, "empty", lambda *_, device: types.SimpleNamespace(device=device)):
+                    with unittest.mock.patch.object(torch, "empty", lambda *_, device: None):
                         module._apply(lambda tensor: types.SimpleNamespace(device=gpu))
             self.assertEqual(packed, [gpu] * 4)
             for module in ours:
