@@ -23,6 +23,7 @@ namespace thresher::arena {
 namespace {
 
 using gpu::sm90::GemmLaunch;
+using gpu::sm90::GemmPlan;
 using gpu::sm90::Variant;
 
 constexpr SmLimits kB200{.compute_capability = 100, .sm_count = 148};
@@ -31,6 +32,24 @@ Problem dual_problem(std::int64_t m, std::int64_t n, std::int64_t k) {
   return {.name = fmt::format("m{}_n{}_k{}", m, n, k),
           .op = Op::kDual,
           .groups = {{.m = m, .n = n, .k = k}}};
+}
+
+// entry.py brings a table of addresses and nothing else, and launches single blocks.
+void check_entry_brings(const GemmPlan& plan, const std::string& name) {
+  if (plan.workspace.bytes > 0) {
+    throw Error(fmt::format(
+        "variant '{}': an entry has no memory for parts of tiles: take schedule = tiles and "
+        "split_k = 1",
+        name));
+  }
+  if (plan.launches.front().cluster_blocks > 1) {
+    throw Error(fmt::format(
+        "variant '{}': an entry launches no clusters: take rows = 128 and loads = copies", name));
+  }
+  if (weights_by_map(plan)) {
+    throw Error(
+        fmt::format("variant '{}': an entry makes no tensor maps: take loads = copies", name));
+  }
 }
 
 // The launch on a B200 for as many tokens as there can be. Throws Error where there is none.
@@ -57,7 +76,9 @@ GemmLaunch launch_of(const ArenaProblem& problem, const Variant& variant) {
     }
   }
   const Problem& any = problem.benchmarks.front();
-  return make_plan(variant.knobs, {any, token_count(any), kB200}).launches.front();
+  const GemmPlan plan = make_plan(variant.knobs, {any, token_count(any), kB200});
+  check_entry_brings(plan, name);
+  return plan.launches.front();
 }
 
 double log_mean_ns(const ArenaProblem& problem, const Variant& variant) {

@@ -27,7 +27,7 @@ ArenaProblem arena_problem(std::string_view name);
 std::string variant_for(const ArenaProblem& problem);
 
 // The file. Throws Error for a variant that is not Blackwell's, that cannot run the benchmarks on a
-// B200, or whose call is more than one launch.
+// B200, or whose call is more than one launch of single blocks that need only their operands.
 std::string entry_file(const ArenaProblem& problem, std::string_view variant);
 
 // The CUDA source in it.

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "gpu/sm100/choose.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::arena {
@@ -57,6 +58,30 @@ TEST(ArenaEntry, RefusesWhatNoEntryCanBe) {
             "take dual = fused");
   EXPECT_NE(refusal("nvfp4_dual_gemm", "gpu_sm100:tokens=256").find("columns of tensor memory"),
             std::string::npos);
+  EXPECT_EQ(refusal("nvfp4_group_gemm", "gpu_sm100:split_k=2"),
+            "variant 'gpu_sm100:split_k=2': an entry has no memory for parts of tiles: take "
+            "schedule = tiles and split_k = 1");
+  EXPECT_EQ(refusal("nvfp4_group_gemm", "gpu_sm100:rows=256"),
+            "variant 'gpu_sm100:rows=256': an entry launches no clusters: take rows = 128 and "
+            "loads = copies");
+  EXPECT_EQ(refusal("nvfp4_group_gemm", "gpu_sm100:loads=boxes"),
+            "variant 'gpu_sm100:loads=boxes': an entry makes no tensor maps: take loads = copies");
+}
+
+// Of what has a name, an entry takes what needs its operands and one launch of single blocks alone.
+TEST(ArenaEntry, TakesNothingThatItDoesNotBring) {
+  for (const ArenaProblem& problem : arena_problems()) {
+    for (const gpu::sm90::Variant& variant : gpu::sm100::named_variants()) {
+      const std::string name = gpu::sm90::name(variant);
+      const Problem& any = problem.benchmarks.front();
+      const SmLimits limits{.compute_capability = 100, .sm_count = 148};
+      const gpu::sm90::GemmPlan plan = make_plan(variant.knobs, {any, token_count(any), limits});
+      const bool brought = plan.workspace.bytes == 0 && plan.launches.size() == 1 &&
+                           plan.launches.front().cluster_blocks == 1 && !weights_by_map(plan);
+      if (brought) continue;
+      EXPECT_THROW(entry_file(problem, name), Error) << name;
+    }
+  }
 }
 
 }  // namespace
