@@ -326,6 +326,26 @@ class GpuCall : public backend::Call {
   std::optional<Graph> graph_;
 };
 
+backend::Ceilings to_ceilings(std::string title, const GpuCeilings& measured) {
+  backend::Ceilings ceilings{
+      .title = std::move(title),
+      .rates = machine_rates(measured),
+      .text = fmt::format("(measured): read {:.0f} GB/s, fp16 {:.0f} TFLOP/s, bf16 {:.0f}",
+                          measured.read_gb_per_s, measured.fp16_gop_per_s / 1e3,
+                          measured.bf16_gop_per_s / 1e3),
+      .values = {{"read_gb_per_s", measured.read_gb_per_s},
+                 {"fp16_gop_per_s", measured.fp16_gop_per_s},
+                 {"bf16_gop_per_s", measured.bf16_gop_per_s}}};
+  if (measured.nvfp4_gop_per_s > 0) {
+    ceilings.text += fmt::format(", NVFP4 {:.0f}", measured.nvfp4_gop_per_s / 1e3);
+    ceilings.values.emplace_back("nvfp4_gop_per_s", measured.nvfp4_gop_per_s);
+  } else if (ceilings.rates.nvfp4_gop_per_s > ceilings.rates.fp16_gop_per_s) {
+    ceilings.text += fmt::format("; NVFP4 {:.0f} by a published ratio, not measured",
+                                 ceilings.rates.nvfp4_gop_per_s / 1e3);
+  }
+  return ceilings;
+}
+
 class GemmDevice : public GpuDevice {
  public:
   GemmDevice(const Backend& backend, Gpu open, std::string name, KernelsOf kernels)
@@ -348,16 +368,8 @@ class GemmDevice : public GpuDevice {
   std::optional<SmLimits> limits() const override { return machine_.limits; }
 
   backend::Ceilings measure_ceilings(double seconds) const override {
-    const GpuCeilings ceilings =
-        sm90::measure_ceilings(gpu().device, gpu().compiler, gpu().cache, seconds);
-    return {.title = description(),
-            .rates = machine_rates(ceilings),
-            .text = fmt::format("(measured): read {:.0f} GB/s, fp16 {:.0f} TFLOP/s, bf16 {:.0f}",
-                                ceilings.read_gb_per_s, ceilings.fp16_gop_per_s / 1e3,
-                                ceilings.bf16_gop_per_s / 1e3),
-            .values = {{"read_gb_per_s", ceilings.read_gb_per_s},
-                       {"fp16_gop_per_s", ceilings.fp16_gop_per_s},
-                       {"bf16_gop_per_s", ceilings.bf16_gop_per_s}}};
+    return to_ceilings(description(),
+                       sm90::measure_ceilings(gpu().device, gpu().compiler, gpu().cache, seconds));
   }
 
   std::shared_ptr<backend::Weights> pack(const WeightMatrices& matrices) const override {

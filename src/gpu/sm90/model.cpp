@@ -117,9 +117,11 @@ double output_bytes(const Problem& problem) {
   return count * static_cast<double>(bytes_per_element(problem.output));
 }
 
-// Where the device's own rate is known.
-double slower_than(double gop_per_s, const MachineRates& rates) {
-  return rates.nvfp4_gop_per_s > 0 ? gop_per_s / rates.nvfp4_gop_per_s : 1;
+// Where the device's own rate is known: of NVFP4 as it is, or of the fp16 that it is decoded to.
+double slower_than(const TileTimes& times, const GemmKnobs& knobs, const MachineRates& rates) {
+  const bool as_it_is = knobs.mma == Mma::kBlockScaled;
+  const double here = as_it_is ? rates.nvfp4_gop_per_s : rates.fp16_gop_per_s;
+  return here > 0 ? times.at_gop_per_s / here : 1;
 }
 
 }  // namespace
@@ -228,7 +230,7 @@ ModelledRun modelled_run(const Problem& problem, const Variant& variant, const M
   const GemmPlan plan = make_plan(knobs, {problem, token_count(problem), machine.limits});
   const int sm_count = machine.limits.sm_count;
   const double us_per_byte = 1e-3 / machine.rates.read_gb_per_s;
-  const double us_per_ns = 1e-3 * slower_than(times.at_gop_per_s, machine.rates);
+  const double us_per_ns = 1e-3 * slower_than(times, knobs, machine.rates);
 
   ModelledRun run{.bytes = prologue_bytes(problem, knobs),
                   .store_bytes = output_bytes(problem),

@@ -14,6 +14,7 @@
 #include "emulator/launch.hpp"
 #include "gpu/hw/hw.cuh"
 #include "gpu/sm100/choose.hpp"
+#include "gpu/sm100/kernels/ceilings.cuh"
 #include "gpu/sm80/choose.hpp"
 #include "gpu/sm90/kernels/ceilings.cuh"
 #include "gpu/sm90/variant.hpp"
@@ -188,6 +189,20 @@ std::vector<std::uint8_t> run_ceiling(std::uint64_t seed) {
   return {first, first + kBytes};
 }
 
+std::vector<std::uint8_t> run_nvfp4_ceiling(std::uint64_t seed) {
+  constexpr std::size_t kBytes = gpu::sm90::kMultiplyThreads * sizeof(float);
+  emulator::DeviceMemory memory;
+  auto* sums = static_cast<float*>(memory.allocate(kBytes, "sums"));
+  const gpu::sm90::MultiplyCeilingArgs args{.pass_count = 1, .sums = sums};
+  emulator::launch({.thread_count = gpu::sm90::kMultiplyThreads,
+                    .shared_bytes = gpu::sm100::kMultiplySharedBytes,
+                    .seed = seed,
+                    .memory = &memory},
+                   [&] { gpu::sm100::multiply_ceiling_kernel(args); });
+  const auto* first = reinterpret_cast<const std::uint8_t*>(sums);
+  return {first, first + kBytes};
+}
+
 // By head: the variants of Hopper, of every other GPU, and of Blackwell.
 struct VariantsToRun {
   std::vector<gpu::sm90::Variant> hopper;
@@ -209,6 +224,7 @@ std::vector<Case> cases_of(const VariantsToRun& variants) {
   add_layers("emulator:sm80", kManyTokens, cases);
   add_layers("emulator", kFewTokens, cases);
   cases.push_back({.name = "ceiling of MMAs", .run = run_ceiling});
+  cases.push_back({.name = "ceiling of NVFP4", .run = run_nvfp4_ceiling});
   cases.push_back({.name = "ceiling of memory", .run = run_read_ceiling});
   return cases;
 }

@@ -112,8 +112,9 @@ TEST(WarpChoose, IsTheEnginesOnGpusWithoutTheirOwn) {
 
 // More of anything takes longer; a faster device less.
 TEST(WarpModel, FollowsTheWork) {
-  const Machine machine{.rates = {.read_gb_per_s = 1500, .nvfp4_gop_per_s = 300000},
-                        .limits = kA100};
+  const Machine machine{
+      .rates = {.read_gb_per_s = 1500, .nvfp4_gop_per_s = 300000, .fp16_gop_per_s = 300000},
+      .limits = kA100};
   const auto us = [&](const Problem& problem, const char* variant, const Machine& on) {
     return sm90::modelled_run(problem, sm90::variant_from_name(variant), on, tile_times()).us;
   };
@@ -121,8 +122,12 @@ TEST(WarpModel, FollowsTheWork) {
   EXPECT_LT(us(groups_of(256), kWide, machine), us(groups_of(512), kWide, machine));
   EXPECT_LT(us(groups_of(512), kWide, machine), us(groups_of(512), "gpu_sm80:tokens=8", machine));
   Machine faster = machine;
-  faster.rates.nvfp4_gop_per_s *= 2;
+  faster.rates.fp16_gop_per_s *= 2;
   EXPECT_LT(us(groups_of(512), kWide, faster), us(groups_of(512), kWide, machine));
+  // Its warps multiply 16-bit fragments, however fast the device multiplies NVFP4.
+  Machine fp4 = machine;
+  fp4.rates.nvfp4_gop_per_s *= 8;
+  EXPECT_EQ(us(groups_of(512), kWide, fp4), us(groups_of(512), kWide, machine));
   // One token per group: what is left is reading the weights.
   const double weights_us = 8.0 * 4096 * 7168 * 0.5625 / 1500 / 1e3;
   EXPECT_GT(us(groups_of(1), "gpu_sm80:tokens=8,stages=6", machine), weights_us);

@@ -28,12 +28,20 @@ class CalibrateTest : public ::testing::Test {
     ask_ = fake.driver.cuDeviceGetAttribute;
     launch_ = fake.driver.cuLaunchKernelEx;
     idle_ = false;
+    compute_major_ = 9;
     fake.driver.cuFuncGetParamInfo = nullptr;
     fake.driver.cuDeviceGetAttribute = [](int* value, cuda::DeviceAttribute which,
                                           cuda::DeviceHandle device) {
       const cuda::Result result = ask_(value, which, device);
       if (which == cuda::kL2CacheBytes) *value = kL2Bytes;
+      if (which == cuda::kComputeCapabilityMajor) *value = compute_major_;
       return result;
+    };
+    get_ = fake.driver.cuModuleGetFunction;
+    fake.driver.cuModuleGetFunction = [](cuda::Function* function, cuda::Module module,
+                                         const char* name) {
+      reads_ = std::string_view(name) == "read";  // what is launched next
+      return get_(function, module, name);
     };
     fake.driver.cuLaunchKernelEx = [](const cuda::LaunchConfig* config, cuda::Function function,
                                       void** parameters, void** extra) {
@@ -43,7 +51,7 @@ class CalibrateTest : public ::testing::Test {
   }
 
   static void work(const cuda::LaunchConfig& config, const void* parameter) {
-    if (config.shared_bytes == 0) {
+    if (reads_) {
       const auto& args = *static_cast<const ReadCeilingArgs*>(parameter);
       const auto* words = reinterpret_cast<const u32*>(args.data);
       *args.sum += static_cast<u32>(args.chunk_count * kReadChunkBytes / 4) * words[0];
@@ -60,7 +68,10 @@ class CalibrateTest : public ::testing::Test {
 
   inline static decltype(Driver::cuDeviceGetAttribute) ask_ = nullptr;
   inline static decltype(Driver::cuLaunchKernelEx) launch_ = nullptr;
+  inline static decltype(Driver::cuModuleGetFunction) get_ = nullptr;
+  inline static bool reads_ = false;
   inline static bool idle_ = false;
+  inline static int compute_major_ = 9;
   FakeDriver fake;
 };
 
@@ -71,6 +82,30 @@ TEST_F(CalibrateTest, DividesWorkByTime) {
   const double operations = 2.0 * 128 * 256 * 256 * 2048 * kSmCount;
   EXPECT_DOUBLE_EQ(ceilings.fp16_gop_per_s, operations / kLaunchUs / 1e3);
   EXPECT_DOUBLE_EQ(ceilings.bf16_gop_per_s, operations / kLaunchUs / 1e3);
+}
+
+// What no kernel of Hopper's measures: FP4 as it is, where there is tensor memory.
+TEST_F(CalibrateTest, MultipliesNvfp4WhereThereIsTensorMemory) {
+  EXPECT_EQ(measure().nvfp4_gop_per_s, 0);
+  compute_major_ = 10;
+  const GpuCeilings ceilings = measure();
+  EXPECT_EQ(ceilings.compute_major, 10);
+  const double operations = 2.0 * 128 * 256 * 256 * 2048 * kSmCount;
+  EXPECT_DOUBLE_EQ(ceilings.nvfp4_gop_per_s, operations / kLaunchUs / 1e3);
+}
+
+// No ceiling is below what the tensor cores can: whoever passed it would be accused.
+TEST(CeilingRates, ArePublishedWhereNoKernelReachesThem) {
+  GpuCeilings measured{.compute_major = 9, .fp16_gop_per_s = 800, .bf16_gop_per_s = 810};
+  EXPECT_EQ(machine_rates(measured).nvfp4_gop_per_s, 800);
+  measured.compute_major = 12;
+  EXPECT_EQ(machine_rates(measured).nvfp4_gop_per_s, 8 * 800);
+  EXPECT_EQ(machine_rates(measured).fp16_gop_per_s, 800);
+  measured.compute_major = 10;
+  measured.nvfp4_gop_per_s = 5800;
+  EXPECT_EQ(machine_rates(measured).nvfp4_gop_per_s, 5800);
+  EXPECT_EQ(machine_rates(measured).fp16_gop_per_s, 1450);
+  EXPECT_EQ(machine_rates(measured).bf16_gop_per_s, 1450);
 }
 
 TEST_F(CalibrateTest, LaunchesAsTheKernelsExpect) {
@@ -107,6 +142,10 @@ TEST(CeilingsSource, IsThatOfTheArchitecture) {
   for (const char* other : {"sm_80", "sm_89", "sm_100a", "sm_120a"}) {
     EXPECT_NE(ceilings_request(other).source.find("sm80::multiply_ceiling"), std::string::npos);
   }
+  for (const char* with : {"sm_100a", "sm_103a"}) EXPECT_TRUE(nvfp4_ceiling_request(with)) << with;
+  for (const char* without : {"sm_80", "sm_90a", "sm_120a"}) {
+    EXPECT_FALSE(nvfp4_ceiling_request(without)) << without;
+  }
 }
 
 // What the GPU will run, where there is a compiler.
@@ -121,6 +160,19 @@ TEST(CeilingsSource, Compiles) {
     for (const KernelResources& kernel : compilation.kernels) {
       EXPECT_FALSE(kernel.spills()) << to_string(kernel);
     }
+    EXPECT_TRUE(compilation.notes.empty()) << compilation.notes.front();
+  }
+}
+
+TEST(CeilingsSource, OfNvfp4Compiles) {
+  const NvrtcLookup found = find_nvrtc({.folders = pip_library_folders(THRESHER_VENV_DIR)});
+  if (!found.nvrtc) GTEST_SKIP() << found.why_not;
+  const Compiler compiler(*found.nvrtc);
+  for (const char* architecture : {"sm_100a", "sm_103a"}) {
+    if (!compiler.compiles_for(architecture)) GTEST_SKIP() << compiler.version() << " is too old";
+    const Compilation compilation = compiler.compile(*nvfp4_ceiling_request(architecture));
+    ASSERT_EQ(compilation.kernels.size(), 1U);
+    EXPECT_FALSE(compilation.kernels.front().spills()) << to_string(compilation.kernels.front());
     EXPECT_TRUE(compilation.notes.empty()) << compilation.notes.front();
   }
 }

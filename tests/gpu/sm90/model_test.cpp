@@ -142,7 +142,7 @@ TEST(Model, TimeIsThatOfTheLastBlockBesideItsLaunchAndItsPrologue) {
 
 TEST(Model, AnotherDeviceIsAsMuchSlowerAsItsRate) {
   Machine slow = device();
-  slow.rates.nvfp4_gop_per_s = kGopPerS / 2;
+  slow.rates.nvfp4_gop_per_s = slow.rates.fp16_gop_per_s = kGopPerS / 2;
   const ModelledRun run = model(one_group(128), "gpu_sm90", slow);
   const ModelledRun fitted = model(one_group(128), "gpu_sm90");
   EXPECT_NEAR(run.us - fitted.us, 1e-3 * span_ns(one_group(128), "gpu_sm90"), 1e-9);
