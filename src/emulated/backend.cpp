@@ -8,6 +8,7 @@
 #include "emulated/named_kernels.hpp"
 #include "emulated/timeline.hpp"
 #include "gpu/packed_weights.hpp"
+#include "gpu/sm100/choose.hpp"
 #include "gpu/sm90/operands.hpp"
 #include "gpu/sm90/plan_extents.hpp"
 #include "gpu/sm90/variant.hpp"
@@ -32,13 +33,17 @@ Support supports(const Problem& problem, std::string_view variant, const Machine
               "variants' names"};
 }
 
-// The engine's choices go beyond what is instantiated here: the default then.
-std::string choose(const Problem& problem, std::int64_t, const Machine& machine) {
+// A B200's: the few SMs that are emulated would choose for themselves.
+constexpr SmLimits kAllBlackwellSms{.compute_capability = 100, .sm_count = 148};
+
+// Blackwell's is what the engine would choose on a B200. The other choices go beyond what is
+// instantiated here: the default then.
+std::string choose(const Problem& problem, std::int64_t token_limit, const Machine& machine) {
+  if (gpu::is_blackwell(machine.limits) && problem.activations == Activations::kNvfp4) {
+    return name(gpu::sm100::choose(problem, token_limit, kAllBlackwellSms));
+  }
   const bool few = token_count(problem) <= 16 * static_cast<std::int64_t>(problem.groups.size());
   if (gpu::is_hopper(machine.limits)) return few ? "gpu_sm90:tokens=16,stages=6" : "gpu_sm90";
-  if (gpu::is_blackwell(machine.limits) && problem.activations == Activations::kNvfp4) {
-    return few ? "gpu_sm100:tokens=16" : "gpu_sm100";
-  }
   return few ? "gpu_sm80:tokens=16,stages=6" : "gpu_sm80";
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of all architectures' named_variants(), and of the baselines, for both operations:
-// every variant writes every type from every type that it takes.
+// every variant writes every type from every type that it takes. Blackwell's choices are here too.
 //
 // Each named_kernels_*.cpp adds those of some variants, so that they compile side by side.
 #pragma once

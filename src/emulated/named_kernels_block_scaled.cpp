@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blackwell's named variants and their baseline, for NVFP4 activations, which are all they take.
+// Blackwell's named variants, their baseline and what the engine chooses from, for NVFP4
+// activations, which are all they take.
 #include "emulated/named_instantiate.hpp"
 
 namespace thresher::emulated {
@@ -57,6 +58,11 @@ constexpr GemmKnobs kPassesShort = kBlockScaled<[](GemmKnobs& k) {
   k.dual = gpu::sm90::Dual::kTwoPass;
 }>;
 
+// What is chosen from (gpu/sm100/choose.cpp).
+template <int kTokens, int kStages>
+constexpr GemmKnobs kChoice =
+    kBlockScaled<[](GemmKnobs& k) { k.tokens = kTokens, k.stages = kStages; }>;
+
 template <GemmKnobs kKnobs, Op kOp>
 void add(KernelSet& kernels) {
   using gpu::sm90::ActivationType;
@@ -68,6 +74,17 @@ template <GemmKnobs kKnobs>
 void add_both_operations(KernelSet& kernels) {
   add<kKnobs, Op::kGemm>(kernels);
   add<kKnobs, Op::kDual>(kernels);
+}
+
+// Six stages of a dual product do not fit. The other choices of four have names.
+void add_choices(KernelSet& kernels) {
+  add_both_operations<kChoice<32, 4>>(kernels);
+  add_both_operations<kChoice<96, 4>>(kernels);
+  add<kChoice<16, 6>, Op::kGemm>(kernels);
+  add<kChoice<32, 6>, Op::kGemm>(kernels);
+  add<kChoice<64, 6>, Op::kGemm>(kernels);
+  add<kChoice<96, 6>, Op::kGemm>(kernels);
+  add<kChoice<128, 6>, Op::kGemm>(kernels);
 }
 
 }  // namespace
@@ -95,6 +112,7 @@ void add_block_scaled_kernels(KernelSet& kernels) {
   add<kSharedPasses, Op::kDual>(kernels);
   add_both_operations<kTallBoxes>(kernels);
   add_both_operations<kBoxesInHalves>(kernels);
+  add_choices(kernels);
 }
 
 }  // namespace thresher::emulated

@@ -3,6 +3,7 @@
 // sums bit for bit, others within the bound. Never run on a Blackwell.
 #include <gtest/gtest.h>
 
+#include "gemm/suite.hpp"
 #include "gpu/sm100/choose.hpp"
 #include "support/scene.hpp"
 
@@ -43,6 +44,29 @@ void agree_with_the_oracle(int weight_rows) {
 
 TEST(BlackwellVariants, AgreeWithTheOracle) { agree_with_the_oracle(128); }
 TEST(BlackwellVariants, PairsAgreeWithTheOracle) { agree_with_the_oracle(256); }
+
+// What the engine chooses from, as deep and as wide as it would be on a B200.
+TEST(BlackwellVariants, ChoicesAgreeWithTheOracle) {
+  int run_count = 0;
+  for (const gpu::sm100::Variant& variant : gpu::sm100::choices()) {
+    for (const Op op : {Op::kGemm, Op::kDual}) {
+      const Engine engine({.device = kDevices[0], .emulator_seed = 7});
+      const Problem problem =
+          make_problem({3, 0, 130}, 130, 1808, op, Activations::kNvfp4, Output::kFp16);
+      const std::string why_not = engine.supports(problem, name(variant)).why_not;
+      if (op == Op::kDual && variant.knobs.stages == 6) {
+        EXPECT_NE(why_not, "") << name(variant);  // too little shared or tensor memory
+        continue;
+      }
+      ASSERT_EQ(why_not, "") << name(variant) << " " << to_string(op);
+      Scene scene(engine, problem);
+      scene.run(engine, name(variant));
+      EXPECT_EQ(scene.why_wrong(), "") << name(variant) << " " << to_string(op);
+      ++run_count;
+    }
+  }
+  EXPECT_EQ(run_count, 15);
+}
 
 // Several k tiles and stages that go round, all codes and scales, negative ones included.
 TEST(BlackwellVariants, StayWithinTheBound) {
@@ -153,8 +177,14 @@ TEST(BlackwellVariants, ManyGroups) {
 TEST(BlackwellVariants, TheDeviceChoosesThem) {
   const Engine engine({.device = "emulator:sm100"});
   EXPECT_EQ(engine.description(), "emulator of sm_100a, 4 SMs");
-  EXPECT_EQ(engine.plan(make_problem({16, 17}, 64, 64)).variant(), "gpu_sm100");
-  EXPECT_EQ(engine.plan(make_problem({16, 16}, 64, 64)).variant(), "gpu_sm100:tokens=16");
+  for (const char* suite : {"seeds", "dual", "decode", "experts", "edges"}) {
+    for (const Problem& problem : load_suite(suite).problems) {
+      if (problem.activations != Activations::kNvfp4) continue;
+      const SmLimits b200{.compute_capability = 100, .sm_count = 148};
+      EXPECT_EQ(engine.plan(problem).variant(),
+                name(gpu::sm100::choose(problem, token_count(problem), b200)));
+    }
+  }
   const Problem halves = make_problem({4}, 64, 64, Op::kGemm, Activations::kBf16, Output::kBf16);
   EXPECT_TRUE(engine.plan(halves).variant().starts_with("gpu_sm80"));
   Scene scene(engine, halves);
