@@ -64,10 +64,11 @@ TEST_P(BlackwellCompile, NoSpillsAndNoNotes) {
   const std::optional<Compiler> compiler = compiler_for_blackwell(why_not);
   if (!compiler) GTEST_SKIP() << why_not;
   std::set<std::string> sources;
-  for (const Variant& variant : choices()) sources.merge(sources_of(variant, Output::kFp16));
-  for (const Variant& variant : named_variants()) {
-    sources.merge(sources_of(variant, Output::kFp16));
-  }
+  std::vector<Variant> all = choices();
+  for (const Variant& variant : named_variants()) all.push_back(variant);
+  // Types of results take turns, and the baseline has one of its own.
+  constexpr Output kOutputs[] = {Output::kFp16, Output::kBf16, Output::kFp32};
+  for (std::size_t i = 0; i < all.size(); ++i) sources.merge(sources_of(all[i], kOutputs[i % 3]));
   sources.merge(sources_of(baseline(), Output::kFp32));
   int index = 0;
   for (const std::string& source : sources) {
@@ -75,6 +76,8 @@ TEST_P(BlackwellCompile, NoSpillsAndNoNotes) {
     const Compilation compilation = compile(*compiler, source);
     ASSERT_EQ(compilation.kernels.size(), 1u);
     EXPECT_FALSE(compilation.kernels.front().spills()) << source;
+    // Objects that cannot live in registers lie there, and every use of them is a load.
+    EXPECT_EQ(compilation.kernels.front().stack_bytes, 0) << source;
     EXPECT_TRUE(compilation.notes.empty()) << source << compilation.notes.front();
   }
 }
