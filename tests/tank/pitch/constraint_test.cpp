@@ -81,10 +81,52 @@ TEST(Constraint, TheTilesOfBlackwell) {
 }
 
 TEST(Constraint, TheTilesOfHopper) {
-  EXPECT_EQ(vetoed_by(knob_pitch({{"rows", "96"}}, "gpu")), "sm90_wgmma_m_side");
-  EXPECT_EQ(vetoed_by(knob_pitch({{"tokens", "12"}}, "gpu")), "sm90_wgmma_n_side_step");
-  EXPECT_EQ(vetoed_by(knob_pitch({{"tokens", "264"}}, "gpu")), "sm90_wgmma_n_side_most");
-  EXPECT_EQ(vetoed_by(knob_pitch({{"tokens", "248"}, {"rows", "128"}}, "gpu")), "none");
+  const auto on = [](const char* isa, const char* knob, const char* value) {
+    return vetoed_by(knob_pitch({{"isa", isa}, {knob, value}}, "gpu"));
+  };
+  EXPECT_EQ(on("sm90", "rows", "96"), "sm90_wgmma_m_side");
+  EXPECT_EQ(on("sm90", "tokens", "12"), "sm90_wgmma_n_side_step");
+  EXPECT_EQ(on("sm90", "tokens", "264"), "sm90_wgmma_n_side_most");
+  EXPECT_EQ(on("sm90", "tokens", "248"), "none");
+  // What Hopper cannot is no reason elsewhere.
+  EXPECT_EQ(on("sm100", "rows", "96"), "sm100_rows");
+  EXPECT_EQ(on("sm80", "rows", "96"), "none");
+}
+
+// Every veto of a variant for Blackwell is of something that its kernel refuses, by its own facts.
+TEST(Constraint, LimitsOfBlackwellAreThoseOfTheKernel) {
+  const std::map<std::string, std::string> vetoes = {
+      {"gpu_sm100:rows=192", "sm100_rows"},
+      {"gpu_sm100:tokens=168,stages=2,blocks=2", "sm100_tensor_memory"},
+      {"gpu_sm100:steps=2", "sm100_nothing_to_decode"},
+      {"gpu_sm100:prologue=kernel", "sm100_no_images"},
+      {"gpu_sm100:prologue=inside", "sm100_no_images"},
+      {"gpu_sm100:warpgroups=2", "sm100_four_warps_store"},
+      {"gpu_sm100:arrive=warp", "sm100_commits_free_stages"},
+      {"gpu_sm100:roles=same", "sm100_roles"},
+      {"gpu_sm100:kernel=plain", "sm100_has_no_plain_kernel"},
+      {"gpu_sm80:loads=multicast", "loads_of_blackwell"},
+      {"gpu_sm90:loads=boxes", "loads_of_blackwell"}};
+  const Problem problem = load_suite("seeds").problems[0];
+  for (const auto& [variant, constraint] : vetoes) {
+    Pitch pitch = variant_pitch({}, variant);
+    pitch.backend = "gpu";
+    EXPECT_EQ(vetoed_by(pitch), constraint) << variant;
+    const bool for_blackwell = variant.starts_with("gpu_sm100");
+    const Machine machine{.limits = {.compute_capability = for_blackwell ? 100 : 90}};
+    EXPECT_FALSE(backend_of_variant(variant).supports(problem, variant, machine).ok) << variant;
+  }
+  // And nothing that it runs is vetoed.
+  const Machine b200{.limits = {.compute_capability = 100, .sm_count = 148}};
+  for (const char* variant :
+       {"gpu_sm100", "gpu_sm100:tokens=160,stages=2,blocks=2", "gpu_sm100:rows=256",
+        "gpu_sm100:tokens=256,stages=2,blocks=2,loads=multicast", "gpu_sm100:loads=boxes"}) {
+    Pitch pitch = variant_pitch({}, variant);
+    pitch.backend = "gpu";
+    EXPECT_EQ(vetoed_by(pitch), "none") << variant;
+    const Support support = backend_of_variant(variant).supports(problem, variant, b200);
+    EXPECT_TRUE(support.ok) << variant << ": " << support.why_not;
+  }
 }
 
 // Every such veto is of something that the kernels' own support table refuses too.
