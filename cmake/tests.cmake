@@ -105,8 +105,10 @@ if(THRESHER_TOOLS)
   thresher_test_folder(cli thresher_tools)
   unset(first)
   thresher_test_folder(bench thresher_tools)
-  target_compile_definitions(bench_tests PRIVATE
-                             THRESHER_VENV_DIR="${PROJECT_SOURCE_DIR}/build/venv")
+  foreach(target bench_tests tank_tests)
+    target_compile_definitions(${target} PRIVATE
+                               THRESHER_VENV_DIR="${PROJECT_SOURCE_DIR}/build/venv")
+  endforeach()
   # The referee on a machine with a GPU: honest contestants pass, cheats lose by their check.
   if(NOT THRESHER_SANITIZE)
     add_executable(gpu_referee ${PROJECT_SOURCE_DIR}/tests/referee/gpu_referee_main.cpp)

@@ -73,17 +73,21 @@ Listing list_constraints(const ConstraintsOptions& options) {
   return listing;
 }
 
-nlohmann::json to_json(const Constraint& constraint, const ConstraintContext& context) {
+nlohmann::json to_json(const Constraint& constraint, const Listing& listing) {
   nlohmann::json object = constraint_entry(constraint);
-  const std::string why = why_inactive(constraint, context);
+  const std::string why = why_inactive(constraint, listing.context);
+  object["refuted_by"] = nlohmann::json::array();
+  for (const Constraint* fact : refutations_of(constraint, listing.constraints)) {
+    object["refuted_by"].push_back({{"id", fact->id}, {"shown_by", fact->shown_by}});
+  }
   object["active"] = why.empty();
   object["why_inactive"] = why;
   object["reported"] = constraint.reported;
   return object;
 }
 
-void print_constraint(const Constraint& constraint, const ConstraintContext& context) {
-  const std::string why = why_inactive(constraint, context);
+void print_constraint(const Constraint& constraint, const Listing& listing) {
+  const std::string why = why_inactive(constraint, listing.context);
   fmt::print("{}\n", constraint.id);
   Table table({{""}, {""}});
   table.add_row({"  claims", constraint.claim});
@@ -92,6 +96,14 @@ void print_constraint(const Constraint& constraint, const ConstraintContext& con
   table.add_row({"  kind", fmt::format("{}; speaks of {}; expires: {}", to_string(constraint.kind),
                                        constraint.scope.empty() ? "everything" : constraint.scope,
                                        constraint.expires)});
+  if (!constraint.refutes.empty()) {
+    table.add_row({"  refutes", fmt::format("{}: {}", constraint.refutes, constraint.shown_by)});
+  }
+  for (const Constraint* fact : refutations_of(constraint, listing.constraints)) {
+    table.add_row({"  refuted by",
+                   Cell(fmt::format("{}: {} Shown by: {}", fact->id, fact->claim, fact->shown_by),
+                        Tone::kBad)});
+  }
   table.add_row({"  state", why.empty() ? Cell("active", Tone::kGood) : Cell(why, Tone::kDim)});
   print(table);
 }
@@ -101,10 +113,10 @@ int run_constraints(const ConstraintsOptions& options) {
   nlohmann::json list = nlohmann::json::array();
   for (const Constraint& constraint : listing.constraints) {
     if (options.json) {
-      list.push_back(to_json(constraint, listing.context));
+      list.push_back(to_json(constraint, listing));
     } else {
       if (&constraint != &listing.constraints.front()) fmt::print("\n");
-      print_constraint(constraint, listing.context);
+      print_constraint(constraint, listing);
     }
   }
   if (options.json) fmt::print("{}\n", nlohmann::json{{"constraints", std::move(list)}}.dump());

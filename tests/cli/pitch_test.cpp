@@ -205,6 +205,9 @@ TEST(ConstraintsCommand, SaysWhetherLearnedOnesStillBind) {
   ledger.append("spring", "champion", "measured", {{"champion_hash", "c1"}});
   EXPECT_EQ(state_of("spring_round1_p", on_cpu), "reopened: the champion has changed since");
 
+  const Outcome all = run_here({"constraints", "--ledger", path});
+  EXPECT_NE(all.out.find("  refuted by  sm100_fp4_n_side_step: The N side"), std::string::npos);
+  EXPECT_NE(all.out.find("  refutes  seeds_tile_sizes: thresher verify"), std::string::npos);
   const Outcome table = run_here({"constraints", "--backend", "cpu", "--ledger", path});
   EXPECT_NE(table.out.find("spring_round1_p\n"
                            "  claims  p lost in round 1: slower.\n"

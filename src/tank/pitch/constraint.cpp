@@ -144,6 +144,15 @@ std::optional<Veto> find_veto(const Pitch& pitch, const std::vector<Constraint>&
   return std::nullopt;
 }
 
+std::vector<const Constraint*> refutations_of(const Constraint& constraint,
+                                              const std::vector<Constraint>& constraints) {
+  std::vector<const Constraint*> found;
+  for (const Constraint& one : constraints) {
+    if (!one.refutes.empty() && one.refutes == constraint.id) found.push_back(&one);
+  }
+  return found;
+}
+
 std::string why_inactive(const Constraint& constraint, const ConstraintContext& context) {
   if (constraint.reported) return "reported, not measured here: it binds nobody";
   const std::string& scope = constraint.scope;

@@ -44,6 +44,8 @@ struct Constraint {
   std::string expires;        // one of the three above
   std::string champion_hash;  // learned ones: the champion they were learned against
   std::string season;         // learned ones: the season they were learned in
+  std::string refutes;        // facts: the id of somebody's claim that is wrong by them
+  std::string shown_by;       // and the command that shows it
   bool reported = false;      // somebody else's word: listed, but it binds nobody
 };
 
@@ -67,6 +69,10 @@ std::optional<Veto> find_veto(const Pitch& pitch, const std::vector<Constraint>&
 // Known facts and the season's rules (constraints/*.toml, embedded), plus those in the ledger.
 std::vector<Constraint> builtin_constraints();
 std::vector<Constraint> learned_constraints(const Ledger& ledger);
+
+// The facts among `constraints` that refute it.
+std::vector<const Constraint*> refutations_of(const Constraint& constraint,
+                                              const std::vector<Constraint>& constraints);
 
 // Why it does not bind in this context, for example because it has reopened; empty if it does.
 std::string why_inactive(const Constraint& constraint, const ConstraintContext& context);

@@ -15,8 +15,9 @@ namespace {
 
 constexpr std::size_t kConstraintBytesMax = std::size_t{1} << 20;
 constexpr std::array<std::string_view, 1> kConstraintFileKeys = {"constraint"};
-constexpr std::array<std::string_view, 9> kConstraintKeys = {
-    "id", "kind", "claim", "backend", "family", "knobs", "origin", "scope", "expires"};
+constexpr std::array<std::string_view, 11> kConstraintKeys = {
+    "id",     "kind",  "claim",   "backend", "family",  "knobs",
+    "origin", "scope", "expires", "refutes", "shown_by"};
 // What a file can state. A regression is learned from a match, and only the ledger has matches.
 constexpr std::array<std::string_view, 2> kConstraintKinds = {"hardware", "rule"};
 constexpr std::array<std::string_view, 2> kExpiries = {kExpiresNever, kExpiresWithSeason};
@@ -62,6 +63,11 @@ class ConstraintReader {
     constraint.backend = toml_.read_line(table, "backend").value_or("");
     constraint.family = toml_.read_line(table, "family").value_or("");
     constraint.scope = toml_.read_line(table, "scope").value_or("");
+    constraint.refutes = toml_.read_line(table, "refutes").value_or("");
+    constraint.shown_by = toml_.read_line(table, "shown_by").value_or("");
+    if (constraint.refutes.empty() != constraint.shown_by.empty()) {
+      toml_.note(table, "what refutes a claim says both: refutes, and shown_by");
+    }
     // A rule ends with the season that it is a rule of.
     constraint.season = constraint.scope;
     if (constraint.expires == kExpiresWithSeason && constraint.scope.empty()) {

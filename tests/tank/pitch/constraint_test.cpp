@@ -370,7 +370,10 @@ TEST(ConstraintFile, ListsEveryFault) {
             "x.toml:3:8: kind = \"regression\" is none of hardware, rule\n"
             "x.toml:4:11: expires = \"soon\" is none of never, season ends\n"
             "x.toml:5:1: unknown key \"scop\"; a constraint has id, kind, claim, backend, family, "
-            "knobs, origin, scope, expires; did you mean 'scope'?");
+            "knobs, origin, scope, expires, refutes, shown_by; did you mean 'scope'?");
+  EXPECT_EQ(faults_of("[[constraint]]\nid = \"x\"\nclaim = \"c.\"\nkind = \"hardware\"\n"
+                      "backend = \"gpu\"\norigin = \"o\"\nexpires = \"never\"\nrefutes = \"y\"\n"),
+            "x.toml:1:1: what refutes a claim says both: refutes, and shown_by");
 }
 
 TEST(ConstraintFile, ChecksConditionsScopesAndIds) {
