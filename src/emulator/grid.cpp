@@ -222,6 +222,9 @@ void Grid::end_thread(Thread& thread) {
   if (!thread.warp().tensor.loads.empty()) {
     fault(thread, "ends without a tensor_wait_loads that names what it loaded");
   }
+  if (!thread.warp().tensor.stores.empty()) {
+    fault(thread, "ends without a tensor_wait_stores behind what it stored");
+  }
   thread.warpgroup().check_ended(thread);
   thread.warp().meeting.leave(thread);
   thread.warpgroup().meeting.leave(thread);

@@ -40,7 +40,7 @@ struct TensorThread {
   std::deque<TensorStep> in_flight;
 };
 
-// A warp's side: its loads.
+// A warp's side: its loads and stores.
 struct TensorWarp {
   struct Load {
     int lane = 0;
@@ -55,6 +55,16 @@ struct TensorWarp {
   std::vector<Load> loads;
   std::vector<Load> arriving;  // of the word that the warp is about to say
   std::array<const float*, gpu::hw::kWarpThreads> named{};  // by lane: of the wait it says
+
+  struct Store {
+    u32 lane = 0;  // of tensor memory
+    u32 first_column = 0;
+    std::vector<float> values;
+  };
+  Actor store_actor = 0;
+  u32 store_count = 0;   // events
+  u32 stored_count = 0;  // of them complete
+  std::vector<Store> stores;
 };
 
 struct TensorCore {

@@ -17,6 +17,7 @@ bool knows(const Thread& thread, Actor actor, u32 event) {
 
 const char* doing(TensorWord word, bool writes) {
   if (word == TensorWord::kLoad) return "loads of a warp may still be reading";
+  if (word == TensorWord::kStore) return "a store of a warp may still be writing";
   if (word == TensorWord::kCopy) return "a copy of scales may still be writing";
   return writes ? "an MMA may still be writing" : "an MMA may still be reading";
 }
@@ -28,6 +29,9 @@ std::string missing_for(const Thread& thread, Actor actor, u32 event, TensorWord
   }
   if (word == TensorWord::kLoad) {
     return "nothing tells the thread of their tensor_wait_loads and tensor_fence_before";
+  }
+  if (word == TensorWord::kStore) {
+    return "nothing tells the thread of its tensor_wait_stores and tensor_fence_before";
   }
   return "the thread has not seen its commit";
 }
@@ -124,7 +128,7 @@ void TensorMemory::note_read(const Area& area, const TensorAccess& access) {
   });
 }
 
-void TensorMemory::note_write(const Area& area, const TensorAccess& access) {
+void TensorMemory::check_write(const Area& area, const TensorAccess& access) {
   const Thread& thread = *access.thread;
   const auto check = [&](u32 column, const Stamp& before, bool writes) {
     if (before.word == TensorWord::kNothing || in_pipeline(before, access)) return;
@@ -135,6 +139,12 @@ void TensorMemory::note_write(const Area& area, const TensorAccess& access) {
   for_each_cell(area, [&](u32 column, Cell& cell) {
     check(column, cell.writer, /*writes=*/true);
     for (const Stamp& reader : cell.readers) check(column, reader, /*writes=*/false);
+  });
+}
+
+void TensorMemory::note_write(const Area& area, const TensorAccess& access) {
+  check_write(area, access);
+  for_each_cell(area, [&](u32, Cell& cell) {
     cell.readers.clear();
     cell.writer = {access.word, access.actor, access.event, access.first_column, access.columns};
   });

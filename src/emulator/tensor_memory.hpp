@@ -23,7 +23,7 @@ using gpu::hw::TensorAddress;
 inline constexpr u32 kTensorQuarters = 4;  // of the lanes: one for each warp of four
 
 // What touches tensor memory.
-enum class TensorWord : u8 { kNothing, kCopy, kMma, kLoad };
+enum class TensorWord : u8 { kNothing, kCopy, kMma, kLoad, kStore };
 
 struct TensorAccess {
   const Thread* thread = nullptr;
@@ -57,6 +57,8 @@ class TensorMemory {
   };
   void note_read(const Area& area, const TensorAccess& access);
   void note_write(const Area& area, const TensorAccess& access);
+  // The check of a write alone: of a warp's threads each must know what it overwrites.
+  void check_write(const Area& area, const TensorAccess& access);
   // The thread must know that every access is complete.
   void check_idle(u32 first, u32 columns, const Thread& thread) const;
   void forget(u32 first, u32 columns);

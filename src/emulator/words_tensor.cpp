@@ -139,17 +139,36 @@ void commit_to_blocks(SharedAddress barrier, u32 bits, const char* word) {
   emulator::issue_commit(thread, emulator::blocks_of(thread, bits, word), barrier);
 }
 
-void check_load(Thread& thread, TensorAddress first, u32 columns) {
-  const u32 quarter = static_cast<u32>(warp_index()) % kTensorQuarters;
+u32 quarter_of_warp() { return static_cast<u32>(warp_index()) % kTensorQuarters; }
+
+// `does` is "loads" or "stores".
+void check_warp_place(Thread& thread, const char* does, TensorAddress first, u32 columns) {
+  const u32 quarter = quarter_of_warp();
   const u32 lane = first >> 16;
   if (lane != quarter * kLanesPerWarp) {
-    fault(thread, "loads lanes {} on of tensor memory, and its warp reaches {} to {}", lane,
+    fault(thread, "{} lanes {} on of tensor memory, and its warp reaches {} to {}", does, lane,
           quarter * kLanesPerWarp, quarter * kLanesPerWarp + kLanesPerWarp - 1);
   }
   const std::string wrong = tensor_core(*thread.block).memory.misplaced(first, columns, 1);
   if (!wrong.empty()) {
-    fault(thread, "loads {} columns of tensor memory from {} on, {}", columns, first & kColumnMask,
-          wrong);
+    fault(thread, "{} {} columns of tensor memory from {} on, {}", does, columns,
+          first & kColumnMask, wrong);
+  }
+}
+
+// What its warp has waited for, a thread need not be told by anybody.
+void see_own(Thread& thread) {
+  const TensorWarp& warp = thread.warp().tensor;
+  if (warp.store_actor == 0) return;
+  thread.tensor.fenced.see(warp.store_actor, warp.stored_count);
+}
+
+// All lanes name the same place.
+void check_alike(const Warp& warp, const char* does, TensorAddress first, const Thread& thread) {
+  for (const Thread* const other : warp.meeting.arrived()) {
+    if (warp.given[static_cast<std::size_t>(other->index % kWarpThreads)] == first) continue;
+    fault(*other, "{} another place of tensor memory than thread {} of its warp", does,
+          thread.index);
   }
 }
 
@@ -229,6 +248,7 @@ void tensor_fence_before(Site site) {
   Thread& thread = self();
   const TensorWarp& warp = thread.warp().tensor;
   if (warp.actor != 0) thread.knowledge.see(warp.actor, warp.waited_count);
+  if (warp.store_actor != 0) thread.knowledge.see(warp.store_actor, warp.stored_count);
 }
 
 void tensor_fence_after(Site site) {
@@ -265,7 +285,8 @@ void tensor_commit_pair(SharedAddress barrier, const Site& site) {
 void tensor_load_columns(TensorAddress first, float* values, u32 columns) {
   Thread& thread = self();
   Warp& warp = thread.warp();
-  check_load(thread, first, columns);
+  check_warp_place(thread, "loads", first, columns);
+  see_own(thread);
   const int lane = lane_index();
   warp.given[static_cast<std::size_t>(lane)] = first;
   warp.tensor.arriving.push_back({lane, values, first & kColumnMask, columns, {}});
@@ -274,12 +295,9 @@ void tensor_load_columns(TensorAddress first, float* values, u32 columns) {
   TensorWarp& tensor = warp.tensor;
   if (tensor.actor == 0) tensor.actor = thread.block->new_actor("", "");
   ++tensor.load_count;
-  const u32 quarter = static_cast<u32>(warp_index()) % kTensorQuarters;
+  check_alike(warp, "loads from", first, thread);
+  const u32 quarter = quarter_of_warp();
   for (const Thread* const other : warp.meeting.arrived()) {
-    if (warp.given[static_cast<std::size_t>(other->index % kWarpThreads)] != first) {
-      fault(*other, "loads from another place of tensor memory than thread {} of its warp",
-            thread.index);
-    }
     tensor_core(*thread.block)
         .memory.note_read({.first = first & kColumnMask,
                            .columns = columns,
@@ -302,7 +320,7 @@ void tensor_wait_for(const float* values, const Site& site) {
   tensor.named[static_cast<std::size_t>(lane_index())] = values;
   if (!meet(thread, "tensor_wait_loads")) return;
   TensorMemory& memory = tensor_core(*thread.block).memory;
-  const u32 quarter = static_cast<u32>(warp_index()) % kTensorQuarters;
+  const u32 quarter = quarter_of_warp();
   for (TensorWarp::Load& load : tensor.loads) {
     const u32 lane = quarter * kLanesPerWarp + static_cast<u32>(load.lane);
     for (u32 i = static_cast<u32>(load.complete.size()); i < load.columns; ++i) {
@@ -315,6 +333,54 @@ void tensor_wait_for(const float* values, const Site& site) {
     return true;
   });
   tensor.waited_count = tensor.load_count;
+  thread.warp().meeting.release();
+}
+
+void tensor_store_columns(TensorAddress first, const float* values, u32 columns) {
+  Thread& thread = self();
+  Warp& warp = thread.warp();
+  TensorWarp& tensor = warp.tensor;
+  check_warp_place(thread, "stores", first, columns);
+  see_own(thread);
+  if (tensor.actor != 0) thread.tensor.fenced.see(tensor.actor, tensor.waited_count);
+  const int lane = lane_index();
+  warp.given[static_cast<std::size_t>(lane)] = first;
+  const u32 quarter = quarter_of_warp();
+  tensor.stores.push_back({quarter * kLanesPerWarp + static_cast<u32>(lane),
+                           first & kColumnMask,
+                           {values, values + columns}});
+  if (!meet(thread, "tensor_store")) return;
+  if (tensor.store_actor == 0) tensor.store_actor = thread.block->new_actor("", "");
+  ++tensor.store_count;
+  check_alike(warp, "stores to", first, thread);
+  TensorMemory& memory = tensor_core(*thread.block).memory;
+  const TensorMemory::Area area{
+      .first = first & kColumnMask, .columns = columns, .quarter = quarter, .what = "values"};
+  emulator::TensorAccess access{.thread = &thread,
+                                .word = TensorWord::kStore,
+                                .actor = tensor.store_actor,
+                                .event = tensor.store_count};
+  for (const Thread* const other : warp.meeting.arrived()) {
+    access.thread = other;
+    memory.check_write(area, access);
+  }
+  memory.note_write(area, access);
+  warp.meeting.release();
+}
+
+// Until then nobody may look, so nobody sees when they arrive.
+void tensor_wait_stores(Site site) {
+  if (leaves_out(site, "tensor_wait_stores")) return;
+  Thread& thread = self();
+  if (!meet(thread, "tensor_wait_stores")) return;
+  TensorWarp& tensor = thread.warp().tensor;
+  TensorMemory& memory = tensor_core(*thread.block).memory;
+  for (const TensorWarp::Store& store : std::exchange(tensor.stores, {})) {
+    for (u32 i = 0; i < store.values.size(); ++i) {
+      memory.at(store.lane, store.first_column + i) = std::bit_cast<u32>(store.values[i]);
+    }
+  }
+  tensor.stored_count = tensor.store_count;
   thread.warp().meeting.release();
 }
 

@@ -3,6 +3,7 @@
 // deep. Every step can be left out or done wrongly, which is what the tests of faults do.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <span>
 #include <vector>
@@ -81,6 +82,12 @@ struct TensorChanges {
   bool second_allocation = false;
   bool add_at_first = false;
   bool barrier_fence = true;
+  bool store_first = false;  // ones, to which the MMAs add
+  std::function<void(hw::TensorAddress&)> store = [](hw::TensorAddress&) {};
+  bool wait_stores = true;
+  bool fence_before_stored = true;
+  bool fence_after_stored = true;
+  bool loads_stored = false;  // the warps look at once
 };
 
 inline constexpr u32 kTensorThreads = 160;  // four warps that load, and one that multiplies
@@ -130,6 +137,7 @@ class TensorRig {
     }
     hw::sync_block();
     const auto tensor = hw::load_shared<u32>(base + kSlot);
+    if (changes_.store_first) store_ones(tensor);
     if (hw::warp_index() == 4) {
       if (hw::elect_one()) multiply(base, tensor);
       hw::sync_warp();
@@ -199,6 +207,33 @@ class TensorRig {
       hw::tensor_multiply(mma);
     }
     if (changes_.commit) hw::tensor_commit(base + kBarriers + 8 * barrier);
+  }
+
+  // By the warps that load later, and told to the one that multiplies.
+  void store_ones(hw::TensorAddress tensor) const {
+    for (u32 column = 0; hw::warp_index() < 4 && column < tile_.columns; column += 8) {
+      float ones[8];
+      std::fill_n(ones, 8, 1.0f);
+      hw::TensorAddress first =
+          tensor + hw::tensor_address(static_cast<u32>(hw::warp_index()) * 32, column);
+      changes_.store(first);
+      hw::tensor_store(first, ones);
+    }
+    if (hw::warp_index() < 4) {
+      if (changes_.wait_stores) hw::tensor_wait_stores();
+      if (changes_.loads_stored) look_at_ones(tensor);
+      if (changes_.fence_before_stored) hw::tensor_fence_before();
+    }
+    hw::sync_block();
+    if (changes_.fence_after_stored) hw::tensor_fence_after();
+  }
+
+  static void look_at_ones(hw::TensorAddress tensor) {
+    float values[8];
+    hw::tensor_load(tensor + hw::tensor_address(static_cast<u32>(hw::warp_index()) * 32, 0),
+                    values);
+    hw::tensor_wait_loads(values);
+    if (values[0] != 1.0f || values[7] != 1.0f) throw Error("other values than were stored");
   }
 
   void copy(hw::TensorAddress to, hw::SharedAddress from) const {

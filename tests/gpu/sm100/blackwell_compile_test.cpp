@@ -150,6 +150,38 @@ TEST(BlackwellMachineCode, HasTheMmaOfPairs) {
   }
 }
 
+// A word that no kernel says yet.
+TEST(BlackwellMachineCode, HasStoresToTensorMemory) {
+  std::string why_not;
+  const std::optional<Compiler> compiler = compiler_for_blackwell(why_not);
+  if (!compiler) GTEST_SKIP() << why_not;
+  const std::string source = R"(#include "gpu/hw/hw.cuh"
+using namespace thresher::gpu;
+template <int kColumns>
+__device__ void store(hw::TensorAddress at, const float* from) {
+  float values[kColumns];
+  THRESHER_UNROLL
+  for (int i = 0; i < kColumns; ++i) values[i] = from[i];
+  hw::tensor_store(at, values);
+}
+extern "C" __global__ void entry(hw::TensorAddress at, const float* from) {
+  store<8>(at, from);
+  store<16>(at + 8, from);
+  store<32>(at + 24, from);
+  hw::tensor_wait_stores();
+}
+)";
+  const Compilation compilation = compile(*compiler, source);
+  ASSERT_EQ(compilation.kernels.size(), 1u);
+  EXPECT_FALSE(compilation.kernels.front().spills());
+  const std::string program = find_disassembler();
+  if (program.empty()) GTEST_SKIP() << "compiled; no nvdisasm";
+  const std::string text = disassembled(program, compilation.cubin);
+  for (const char* instruction : {"STTM.x8", "STTM.x16", "STTM.x32"}) {
+    EXPECT_NE(text.find(instruction), std::string::npos) << "no " << instruction << "\n" << text;
+  }
+}
+
 // Weights that two blocks share, and boxes whose bytes a pair counts at one barrier.
 TEST(BlackwellMachineCode, HasCopiesForSeveralBlocks) {
   std::string why_not;

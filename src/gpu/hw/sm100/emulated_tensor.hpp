@@ -57,4 +57,16 @@ void tensor_wait_loads(float (&values)[kColumns], Site site = Site::here()) {
   tensor_wait_for(values, site);
 }
 
+// A warp together: to where a load of the same columns would read. The values are there after
+// tensor_wait_stores, for the warp's own loads; for others behind a tensor_fence_before, a barrier
+// and their tensor_fence_after.
+void tensor_store_columns(TensorAddress first, const float* values, u32 columns);
+template <int kColumns>
+void tensor_store(TensorAddress first, const float (&values)[kColumns]) {
+  static_assert(kColumns == 8 || kColumns == 16 || kColumns == 32);
+  tensor_store_columns(first, values, kColumns);
+}
+// A warp together: all its stores are complete.
+void tensor_wait_stores(Site site = Site::here());
+
 }  // namespace thresher::gpu::hw

@@ -91,6 +91,32 @@ THRESHER_DEVICE void tensor_load(TensorAddress first, float (&values)[32]) {
                : "r"(first));
 }
 
+#define THRESHER_STORED8(i)                                                                       \
+  "f"(values[i]), "f"(values[i + 1]), "f"(values[i + 2]), "f"(values[i + 3]), "f"(values[i + 4]), \
+      "f"(values[i + 5]), "f"(values[i + 6]), "f"(values[i + 7])
+
+THRESHER_DEVICE void tensor_store(TensorAddress first, const float (&values)[8]) {
+  asm volatile("tcgen05.st.sync.aligned.32x32b.x8.b32 [%8], {" THRESHER_NAMES8
+               "};" ::THRESHER_STORED8(0),
+               "r"(first)
+               : "memory");
+}
+
+THRESHER_DEVICE void tensor_store(TensorAddress first, const float (&values)[16]) {
+  asm volatile("tcgen05.st.sync.aligned.32x32b.x16.b32 [%16], {" THRESHER_NAMES16
+               "};" ::THRESHER_STORED8(0),
+               THRESHER_STORED8(8), "r"(first)
+               : "memory");
+}
+
+THRESHER_DEVICE void tensor_store(TensorAddress first, const float (&values)[32]) {
+  asm volatile("tcgen05.st.sync.aligned.32x32b.x32.b32 [%32], {" THRESHER_NAMES32
+               "};" ::THRESHER_STORED8(0),
+               THRESHER_STORED8(8), THRESHER_STORED8(16), THRESHER_STORED8(24), "r"(first)
+               : "memory");
+}
+
+#undef THRESHER_STORED8
 #undef THRESHER_NAMES32
 #undef THRESHER_NAMES16
 #undef THRESHER_NAMES8
@@ -102,6 +128,10 @@ THRESHER_DEVICE void tensor_wait_loads(float (&values)[kColumns]) {
   asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");
   THRESHER_UNROLL
   for (int i = 0; i < kColumns; ++i) asm volatile("" : "+f"(values[i])::"memory");
+}
+
+THRESHER_DEVICE void tensor_wait_stores() {
+  asm volatile("tcgen05.wait::st.sync.aligned;" ::: "memory");
 }
 
 }  // namespace thresher::gpu::hw
