@@ -189,7 +189,8 @@ bool has_tensor_memory(std::string_view architecture) {
   return architecture == "sm_100a" || architecture == "sm_103a";
 }
 
-CompileRequest request_of(std::string name, std::string source, const std::string& architecture) {
+CompileRequest request_of(std::string name, const std::string& source,
+                          const std::string& architecture) {
   return {.name = std::move(name),
           .source = source,
           .headers = headers_of(source, kKernelSources),
