@@ -114,7 +114,7 @@ std::vector<const char*> assignments_apart(const std::vector<Command>& commands,
       words.insert(words.end(), argv + i, argv + argc);
       break;
     }
-    const bool is_assignment = word.find('=') != word.npos && !word.starts_with('-');
+    const bool is_assignment = word.find('=') != std::string_view::npos && !word.starts_with('-');
     if (taker != nullptr && is_assignment && !is_first) words.push_back(taker);
     words.push_back(argv[i]);
     is_first = takes_assignments(commands, word);

@@ -165,7 +165,7 @@ void check_can_write(const std::filesystem::path& file) {
 void write_record(const std::filesystem::path& file, const Match& match,
                   const MatchRecord& record) {
   std::ofstream stream(file);
-  if (stream << to_json(match, record).dump() << '\n' && stream.flush()) return;
+  if (stream << match_json(match, record).dump() << '\n' && stream.flush()) return;
   throw Error(fmt::format("cannot write {}; is the disk full?", file.string()));
 }
 
@@ -222,7 +222,7 @@ int run_match(MatchArguments& arguments) {
   progress.clear();
   if (!arguments.record.empty()) write_record(arguments.record, match, record);
   if (arguments.json) {
-    fmt::print("{}\n", to_json(match, record).dump());
+    fmt::print("{}\n", match_json(match, record).dump());
   } else {
     print_tables(match, record, how_to_go_on(arguments, record));
   }

@@ -49,7 +49,7 @@ void print_estimate(const MatchEstimate& estimate) {
 
 }  // namespace
 
-nlohmann::json to_json(const Match& match, const MatchRecord& record) {
+nlohmann::json match_json(const Match& match, const MatchRecord& record) {
   return {{"suite", match.suite.name},
           {"champion", match.champion.name},
           {"challenger", match.challenger.name},

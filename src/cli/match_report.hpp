@@ -9,7 +9,7 @@
 
 namespace thresher::cli {
 
-nlohmann::json to_json(const Match& match, const MatchRecord& record);
+nlohmann::json match_json(const Match& match, const MatchRecord& record);
 // `goes_on_with` is the command that goes on with it; empty: nobody would.
 void print_tables(const Match& match, const MatchRecord& record, const std::string& goes_on_with);
 
