@@ -23,6 +23,7 @@
 #include "cluster/order.hpp"
 #include "cluster/spool.hpp"
 #include "referee/sandbox/sandbox.hpp"
+#include "referee/venue.hpp"
 
 namespace thresher::cli {
 namespace {
@@ -119,12 +120,12 @@ nlohmann::json carry_out_findings(const nlohmann::json& json) {
                                    rates_from_json(json.at("rates")))}};
 }
 
-// Those of this machine's backends that open; the default one first.
+// Those of this machine's backends on which matches are played, and that open; the default one
+// first.
 std::vector<const Backend*> usable_backends() {
   std::vector<const Backend*> usable{&resolve_backend("")};
   for (const Backend* backend : backends()) {
-    const bool is_emulated = backend->in_host_memory && !backend->has_threads;
-    if (is_emulated || backend == usable.front()) continue;
+    if (backend == usable.front() || referee::find_venue(backend->name) == nullptr) continue;
     if (backend->why_not(engine_options(*backend)).empty()) usable.push_back(backend);
   }
   return usable;
