@@ -12,6 +12,7 @@
 #include <set>
 #include <sstream>
 
+#include "gpu/clean_kernels.hpp"
 #include "gpu/runtime/compiler.hpp"
 #include "gpu/sm100/choose.hpp"
 #include "gpu/sm100/gemm_support.hpp"
@@ -60,9 +61,6 @@ class BlackwellCompile : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Parts, BlackwellCompile, ::testing::Range(0, kPartCount));
 
 TEST_P(BlackwellCompile, NoSpillsAndNoNotes) {
-  std::string why_not;
-  const std::optional<Compiler> compiler = compiler_for_blackwell(why_not);
-  if (!compiler) GTEST_SKIP() << why_not;
   std::set<std::string> sources;
   std::vector<Variant> all = choices();
   for (const Variant& variant : named_variants()) all.push_back(variant);
@@ -70,16 +68,7 @@ TEST_P(BlackwellCompile, NoSpillsAndNoNotes) {
   constexpr Output kOutputs[] = {Output::kFp16, Output::kBf16, Output::kFp32};
   for (std::size_t i = 0; i < all.size(); ++i) sources.merge(sources_of(all[i], kOutputs[i % 3]));
   sources.merge(sources_of(baseline(), Output::kFp32));
-  int index = 0;
-  for (const std::string& source : sources) {
-    if (index++ % kPartCount != GetParam()) continue;
-    const Compilation compilation = compile(*compiler, source);
-    ASSERT_EQ(compilation.kernels.size(), 1u);
-    EXPECT_FALSE(compilation.kernels.front().spills()) << source;
-    // Objects that cannot live in registers lie there, and every use of them is a load.
-    EXPECT_EQ(compilation.kernels.front().stack_bytes, 0) << source;
-    EXPECT_TRUE(compilation.notes.empty()) << source << compilation.notes.front();
-  }
+  expect_clean_kernels(sources, "sm_100a", {GetParam(), kPartCount});
 }
 
 // On the PATH, of a toolkit, or of a Python package in the tests' environment; empty: there is

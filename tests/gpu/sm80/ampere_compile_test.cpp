@@ -6,7 +6,7 @@
 #include <iterator>
 #include <set>
 
-#include "gpu/runtime/compiler.hpp"
+#include "gpu/clean_kernels.hpp"
 #include "gpu/sm80/choose.hpp"
 #include "gpu/sm80/gemm_support.hpp"
 #include "gpu/sm90/entry_source.hpp"
@@ -55,41 +55,21 @@ std::set<std::string> all_sources(bool every) {
   return sources;
 }
 
-void expect_clean(const Compiler& compiler, const std::string& source,
-                  const std::string& architecture) {
-  const Compilation compilation = compiler.compile({.name = "entry.cu",
-                                                    .source = source,
-                                                    .headers = headers_of(source, kKernelSources),
-                                                    .architecture = architecture});
-  ASSERT_EQ(compilation.kernels.size(), 1u);
-  EXPECT_FALSE(compilation.kernels.front().spills()) << architecture << source;
-  // Objects that cannot live in registers lie there, and every use of them is a load.
-  EXPECT_EQ(compilation.kernels.front().stack_bytes, 0) << architecture << source;
-  EXPECT_TRUE(compilation.notes.empty()) << source << compilation.notes.front();
-}
-
 // In parts, which CTest runs side by side.
 constexpr int kAmpereParts = 4;
 
-void expect_part_clean(bool every, int part) {
-  NvrtcLookup found = find_nvrtc({.folders = pip_library_folders(THRESHER_VENV_DIR)});
-  if (!found.nvrtc) GTEST_SKIP() << found.why_not;
-  const Compiler compiler(*found.nvrtc);
-  if (!compiler.compiles_for("sm_80")) GTEST_SKIP() << compiler.version() << " has no sm_80";
-  int index = 0;
-  for (const std::string& source : all_sources(every)) {
-    if (index++ % kAmpereParts == part) expect_clean(compiler, source, "sm_80");
-  }
-}
-
 class AmpereCompile : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Parts, AmpereCompile, ::testing::Range(0, kAmpereParts));
-TEST_P(AmpereCompile, NoSpillsAndNoNotes) { expect_part_clean(false, GetParam()); }
+TEST_P(AmpereCompile, NoSpillsAndNoNotes) {
+  expect_clean_kernels(all_sources(false), "sm_80", {GetParam(), kAmpereParts});
+}
 
 // For who has changed a kernel: ctest --preset kernels.
 class AmpereCompileAll : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Parts, AmpereCompileAll, ::testing::Range(0, kAmpereParts));
-TEST_P(AmpereCompileAll, NoSpillsAndNoNotes) { expect_part_clean(true, GetParam()); }
+TEST_P(AmpereCompileAll, NoSpillsAndNoNotes) {
+  expect_clean_kernels(all_sources(true), "sm_80", {GetParam(), kAmpereParts});
+}
 
 // Operations and types of activations take turns, so that each is compiled for two architectures;
 // one that the compiler does not know is skipped by itself.
@@ -99,31 +79,22 @@ class AmpereCompileDefault : public ::testing::TestWithParam<std::size_t> {};
 INSTANTIATE_TEST_SUITE_P(Architectures, AmpereCompileDefault,
                          ::testing::Range<std::size_t>(0, std::size(kArchitectures)));
 TEST_P(AmpereCompileDefault, IsClean) {
-  NvrtcLookup found = find_nvrtc({.folders = pip_library_folders(THRESHER_VENV_DIR)});
-  if (!found.nvrtc) GTEST_SKIP() << found.why_not;
-  const Compiler compiler(*found.nvrtc);
-  const std::string architecture = kArchitectures[GetParam()];
-  if (!compiler.compiles_for(architecture)) {
-    GTEST_SKIP() << compiler.version() << " does not compile for " << architecture;
-  }
   const std::size_t turn = GetParam() + GetParam() / 4;  // the second four begin with the next
   const Op op = turn % 2 == 0 ? Op::kGemm : Op::kDual;
   const Activations activations = turn / 2 % 2 == 0 ? Activations::kNvfp4 : Activations::kBf16;
-  for (const std::string& source : sources_of({.knobs = default_knobs()}, op, activations)) {
-    expect_clean(compiler, source, architecture);
-  }
+  expect_clean_kernels(sources_of({.knobs = default_knobs()}, op, activations),
+                       kArchitectures[GetParam()]);
 }
 
 // What surrounds the products of a layer.
 TEST(AmpereCompileLayer, Steps) {
-  NvrtcLookup found = find_nvrtc({.folders = pip_library_folders(THRESHER_VENV_DIR)});
-  if (!found.nvrtc) GTEST_SKIP() << found.why_not;
-  const Compiler compiler(*found.nvrtc);
+  std::set<std::string> sources;
   for (const sm90::LayerStep step :
        {sm90::LayerStep::kGather, sm90::LayerStep::kActivate, sm90::LayerStep::kCombine,
         sm90::LayerStep::kFirst, sm90::LayerStep::kDown}) {
-    expect_clean(compiler, entry_source(sm90::LayerConfig{.step = step}), "sm_80");
+    sources.insert(entry_source(sm90::LayerConfig{.step = step}));
   }
+  expect_clean_kernels(sources, "sm_80");
 }
 
 }  // namespace

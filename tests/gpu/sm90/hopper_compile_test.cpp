@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "gpu/runtime/compiler.hpp"
+#include "gpu/clean_kernels.hpp"
 #include "gpu/sm90/choose.hpp"
 #include "gpu/sm90/entry_source.hpp"
 #include "gpu/sm90/variant.hpp"
@@ -104,46 +104,25 @@ std::set<std::string> layer_sources() {
   return sources;
 }
 
-// Spills, and notes such as serialised MMAs, would make a kernel slow without making it wrong.
-void expect_clean(const Compiler& compiler, const std::string& source) {
-  const Compilation compilation = compiler.compile({.name = "entry.cu",
-                                                    .source = source,
-                                                    .headers = headers_of(source, kKernelSources),
-                                                    .architecture = "sm_90a"});
-  ASSERT_EQ(compilation.kernels.size(), 1u);
-  EXPECT_FALSE(compilation.kernels.front().spills()) << source;
-  EXPECT_TRUE(compilation.notes.empty()) << source << compilation.notes.front();
-}
-
-// Minutes of work in parts, which CTest runs side by side.
+// Minutes of work in parts.
 constexpr int kHopperParts = 4;
-
-void expect_part_clean(bool both, int part) {
-  NvrtcLookup found = find_nvrtc({.folders = pip_library_folders(THRESHER_VENV_DIR)});
-  if (!found.nvrtc) GTEST_SKIP() << found.why_not;
-  const Compiler compiler(*found.nvrtc);
-  if (!compiler.compiles_for("sm_90a")) GTEST_SKIP() << compiler.version() << " is too old";
-  int index = 0;
-  for (const std::string& source : all_sources(both)) {
-    if (index++ % kHopperParts == part) expect_clean(compiler, source);
-  }
-}
 
 class HopperCompile : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Parts, HopperCompile, ::testing::Range(0, kHopperParts));
-TEST_P(HopperCompile, NoSpillsAndNoNotes) { expect_part_clean(false, GetParam()); }
+TEST_P(HopperCompile, NoSpillsAndNoNotes) {
+  expect_clean_kernels(all_sources(false), "sm_90a", {GetParam(), kHopperParts});
+}
 
 // For who has changed a kernel: ctest --preset kernels.
 class HopperCompileAll : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Parts, HopperCompileAll, ::testing::Range(0, kHopperParts));
-TEST_P(HopperCompileAll, NoSpillsAndNoNotes) { expect_part_clean(true, GetParam()); }
+TEST_P(HopperCompileAll, NoSpillsAndNoNotes) {
+  expect_clean_kernels(all_sources(true), "sm_90a", {GetParam(), kHopperParts});
+}
 
+// The gather keeps 16 bytes on the stack.
 TEST(HopperCompileLayer, NoSpillsAndNoNotes) {
-  NvrtcLookup found = find_nvrtc({.folders = pip_library_folders(THRESHER_VENV_DIR)});
-  if (!found.nvrtc) GTEST_SKIP() << found.why_not;
-  const Compiler compiler(*found.nvrtc);
-  if (!compiler.compiles_for("sm_90a")) GTEST_SKIP() << compiler.version() << " is too old";
-  for (const std::string& source : layer_sources()) expect_clean(compiler, source);
+  expect_clean_kernels(layer_sources(), "sm_90a", {}, 16);
 }
 
 }  // namespace

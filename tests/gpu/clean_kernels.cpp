@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/clean_kernels.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "gpu/runtime/compiler.hpp"
+#include "gpu/runtime/cubin_cache.hpp"
+#include "gpu/sm90/entry_source.hpp"
+
+namespace thresher::gpu {
+namespace {
+
+// Of a SHA-256's digits: enough that no two of some hundreds are alike.
+constexpr std::size_t kDigits = 20;
+
+std::set<std::string> listed_hashes() {
+  std::set<std::string> hashes;
+  std::ifstream file(THRESHER_SOURCE_DIR "/tests/gpu/clean_kernels.txt");
+  for (std::string line; std::getline(file, line);) hashes.insert(line);
+  return hashes;
+}
+
+bool is_clean(const Compilation& compilation, const std::string& source, int stack_bytes_max) {
+  EXPECT_EQ(compilation.kernels.size(), 1u) << source;
+  if (compilation.kernels.empty()) return false;
+  const KernelResources& kernel = compilation.kernels.front();
+  EXPECT_FALSE(kernel.spills()) << source;
+  EXPECT_LE(kernel.stack_bytes, stack_bytes_max) << source;
+  EXPECT_TRUE(compilation.notes.empty()) << source << compilation.notes.front();
+  return !kernel.spills() && kernel.stack_bytes <= stack_bytes_max && compilation.notes.empty();
+}
+
+}  // namespace
+
+void expect_clean_kernels(const std::set<std::string>& sources, const std::string& architecture,
+                          Part part, int stack_bytes_max) {
+  NvrtcLookup found = find_nvrtc({.folders = pip_library_folders(THRESHER_VENV_DIR)});
+  if (!found.nvrtc) GTEST_SKIP() << found.why_not;
+  const Compiler compiler(*found.nvrtc);
+  if (!compiler.compiles_for(architecture)) {
+    GTEST_SKIP() << compiler.version() << " does not compile for " << architecture;
+  }
+  const char* const list = std::getenv("THRESHER_CLEAN_KERNELS");
+  const std::set<std::string> known = list != nullptr ? std::set<std::string>() : listed_hashes();
+  int index = 0;
+  for (const std::string& source : sources) {
+    if (index++ % part.count != part.index) continue;
+    const CompileRequest request{.name = "entry.cu",
+                                 .source = source,
+                                 .headers = headers_of(source, kKernelSources),
+                                 .architecture = architecture};
+    const std::string hash = CubinCache::key(compiler, request, 0).substr(0, kDigits);
+    if (known.count(hash) != 0) continue;
+    const bool clean = is_clean(compiler.compile(request), source, stack_bytes_max);
+    EXPECT_TRUE(clean) << "compiled for " << architecture;
+    // One write, because others' parts write there too.
+    if (clean && list != nullptr) std::ofstream(list, std::ios::app) << hash + "\n";
+  }
+}
+
+}  // namespace thresher::gpu
