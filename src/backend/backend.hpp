@@ -71,9 +71,8 @@ struct Backend {
   int (*threads)(int asked) = [](int) { return 0; };
   // The numbers of threads that must agree, of those asked for or else two; none where there are
   // no threads.
-  std::vector<int> (*agreeing_threads)(std::vector<int> asked) = [](std::vector<int>) {
-    return std::vector<int>();
-  };
+  std::vector<int> (*agreeing_threads)(const std::vector<int>& asked) =
+      [](const std::vector<int>&) { return std::vector<int>(); };
 
   // Variants.
   std::vector<std::string> (*named_variants)() = nullptr;  // the default first, not all run here

@@ -61,7 +61,7 @@ std::string id_of(const nlohmann::json& order, const TuneTask& task) {
   return fmt::format("tune-{}", digits_of(question.dump()));
 }
 
-std::vector<std::string> words_of(const std::vector<fs::path>& paths) {
+std::vector<std::string> texts_of(const std::vector<fs::path>& paths) {
   return {paths.begin(), paths.end()};
 }
 
@@ -181,7 +181,7 @@ nlohmann::json tuning_order(const Problem& problem, const TuneRules& rules) {
           {"seed", rules.seed},
           {"at_random", rules.at_random},
           {"constraints", rules.constraints},
-          {"hidden", words_of(rules.hidden)},
+          {"hidden", texts_of(rules.hidden)},
           {"terms", rules.terms}};
 }
 

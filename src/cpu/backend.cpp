@@ -94,7 +94,7 @@ const Backend& cpu_backend() {
       .checks = {.witness = "cpu"},
       .threads = [](int asked) { return asked > 0 ? asked : usable_core_count(); },
       .agreeing_threads =
-          [](std::vector<int> asked) {
+          [](const std::vector<int>& asked) {
             // One thread has nobody to disagree with.
             return asked.empty() ? std::vector<int>{1, std::max(2, usable_core_count())} : asked;
           },

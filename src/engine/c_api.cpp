@@ -426,7 +426,7 @@ thresher_status thresher_plan_create(const thresher_engine* engine, const thresh
     Plan made = planner.plan(problem_of(need(problem, "problem")), chosen, tokens_max);
     std::vector<thresher_group> groups;
     for (const Group& group : made.problem().groups) groups.push_back({group.m, group.n, group.k});
-    return thresher_plan{std::move(made), std::move(groups)};
+    return thresher_plan{made, std::move(groups)};
   });
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A printf that was forgotten: the C library keeps its text and writes it later, or when it has enough of it. Catalogue 7. */
+/* A printf that was forgotten: the C library keeps its text and writes it later, or when it has
+ * enough of it. Catalogue 7. */
 #include <stdio.h>
 
 #include "honest.h"

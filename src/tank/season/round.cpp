@@ -440,7 +440,7 @@ void RoundPlayer::crown(const Attempt& attempt, const PlayedMatch& match) {
                            {"pitch", attempt.pitch.name},
                            {"champion", attempt.challenger.name},
                            {"champion_hash", match.challenger_hash},
-                            {"knobs", resolved_knobs(attempt.challenger)},
+                           {"knobs", resolved_knobs(attempt.challenger)},
                            {"previous", round().champion.name}});
 }
 
