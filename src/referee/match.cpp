@@ -161,6 +161,7 @@ class Referee {
                           .blocks_per_problem = options_.blocks_per_problem,
                           .heats_min = options_.analysis.heats_min,
                           .cold = options_.cold,
+                          .heat_seconds = seconds_left() / heats_left(),
                           .heat_seconds_max = heat_seconds_max(),
                           .champion_slowed_share = std::max(0.0, gain),
                           .challenger_slowed_share = std::max(0.0, -gain)};
@@ -273,9 +274,15 @@ class Referee {
   // So that the fewest heats a verdict needs fit into two thirds of the time that is left, and
   // eight into all of it: bounds from fewer are wide, however well each is measured.
   double heat_seconds_max() const {
-    return std::max(0.0, -seconds_since(deadline_)) /
-           std::max(8.0, 1.5 * options_.analysis.heats_min);
+    return seconds_left() / std::max(8.0, 1.5 * options_.analysis.heats_min);
   }
+
+  int heats_left() const {
+    const int played = static_cast<int>(options_.earlier.heats.size());
+    return std::max(1, options_.analysis.heats_limit() - played);
+  }
+
+  double seconds_left() const { return std::max(0.0, -seconds_since(deadline_)); }
 
   void note_pilot(const Pilot& pilot) {
     note(fmt::format(

@@ -21,7 +21,10 @@ namespace thresher::referee {
 namespace {
 
 constexpr int kWarmUpRows = 2;
-constexpr int kPilotRows = 4;  // the first of them tells nothing: everything is new to it
+// A busy core spoils some calls and not others: a pilot of a few calls may meet none of them.
+constexpr int kPilotRows = 4;  // at least; the first of them tells nothing: everything is new to it
+constexpr int kPilotRowsMax = 40;
+constexpr double kPilotShare = 0.2;  // of a heat
 
 // Below the first a machine is quiet, beyond the second it is loud.
 constexpr double kQuietSpread = 0.01;
@@ -116,9 +119,9 @@ class HeatPlay {
   void warm_up() {
     Laps laps;
     double rows_seconds = 0;
-    const int row_count = repeats_ == 0 ? kPilotRows : kWarmUpRows;
     std::vector<std::vector<double>> log_ns(2 * static_cast<std::size_t>(problem_count_));
-    for (int row = 0; row < row_count; ++row) {
+    int row = 0;
+    for (; row < kWarmUpRows || (repeats_ == 0 && pilot_goes_on(row, rows_seconds)); ++row) {
       sampler_->begin_row();
       for (int problem = 0; problem < problem_count_; ++problem) {
         sampler_->draw(problem);
@@ -133,7 +136,12 @@ class HeatPlay {
       const double seconds = laps.next();
       if (row > 0) rows_seconds += seconds;
     }
-    if (repeats_ == 0) ask_pilot(log_ns, rows_seconds / (row_count - 1));
+    if (repeats_ == 0) ask_pilot(log_ns, rows_seconds / (row - 1));
+  }
+
+  bool pilot_goes_on(int row_count, double rows_seconds) const {
+    if (row_count < kPilotRows) return true;
+    return row_count < kPilotRowsMax && rows_seconds < kPilotShare * contest_.heat_seconds;
   }
 
   // A block is two such rows.
@@ -144,6 +152,7 @@ class HeatPlay {
         {.spread = pilot.spread,
          .block_seconds = pilot.block_seconds,
          .overhead_seconds = spent.inputs + spent.start + spent.prepare + kWarmUpRows * row_seconds,
+         .heat_seconds = contest_.heat_seconds,
          .heat_seconds_max = contest_.heat_seconds_max,
          .blocks_per_problem = contest_.blocks_per_problem,
          .repeats_max = sampler_->repeats_max()});
@@ -267,7 +276,10 @@ int repeats_for(const PilotQuestion& question) {
   const double times_overhead = question.spread < kQuietSpread  ? 1
                                 : question.spread < kLoudSpread ? 2
                                                                 : 4;
-  const double wanted = times_overhead * question.overhead_seconds / once_seconds;
+  const double heat_seconds = question.spread < kQuietSpread ? 0 : question.heat_seconds;
+  const double wanted = std::max(times_overhead * question.overhead_seconds,
+                                 heat_seconds - question.overhead_seconds) /
+                        once_seconds;
   const double room = (question.heat_seconds_max - question.overhead_seconds) / once_seconds;
   const double repeats = std::min(std::max(wanted, double{kRepeatsWanted}), room);
   return static_cast<int>(std::clamp<double>(repeats, 1, question.repeats_max));

@@ -46,14 +46,16 @@ struct PilotQuestion {
   double spread = 0;
   double block_seconds = 0;     // one block of every problem
   double overhead_seconds = 0;  // of a heat, before the first timed call
+  double heat_seconds = 0;      // as long as this, the most heats of a match fill its time
   double heat_seconds_max = 0;
   int blocks_per_problem = 4;  // the fewest
   int repeats_max = 1;
 };
 
 // As many as make timing as long as the rest of a heat on a quiet machine, and up to four times as
-// long on one where calls spread: there more calls in a process tell more than more processes.
-// Heats no longer than heat_seconds_max, if that is possible at all.
+// long on one where calls spread: there more calls in a process tell more than more processes, and
+// no match may have played its last heat with time left. Heats no longer than heat_seconds_max, if
+// that is possible at all.
 int repeats_for(const PilotQuestion& question);
 
 struct Heat {

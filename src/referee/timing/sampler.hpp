@@ -32,6 +32,7 @@ struct Contest {
   int blocks_per_problem = 4;  // at least; the pilot of the first heat may ask for more
   int heats_min = 5;           // no verdict is accepted before
   bool cold = true;
+  double heat_seconds = 1;       // heats_max heats of this length fill the time of the match
   double heat_seconds_max = 10;  // a pilot does not ask for longer heats
   // They take this much longer in the match itself: a gain or a regression of known size, for
   // testing the referee.

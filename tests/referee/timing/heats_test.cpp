@@ -92,6 +92,20 @@ TEST(RepeatsFor, TimesLongerWhereCallsSpread) {
   EXPECT_EQ(repeats_for(question(0.2)), 40);
 }
 
+// Else its last heat is over while nothing is decided and time is left.
+TEST(RepeatsFor, FillsTheTimeOfTheMatchUnlessQuiet) {
+  for (const double spread : {0.02, 0.2}) {
+    PilotQuestion asked = question(spread);
+    asked.heat_seconds = 6;
+    EXPECT_EQ(repeats_for(asked), 90);
+    asked.heat_seconds_max = 3;
+    EXPECT_EQ(repeats_for(asked), 40);
+  }
+  PilotQuestion quiet = question(0.005);
+  quiet.heat_seconds = 6;
+  EXPECT_EQ(repeats_for(quiet), 10);
+}
+
 TEST(RepeatsFor, StaysWithinTheTimeAndItsLimit) {
   PilotQuestion asked = question(0.2);
   asked.heat_seconds_max = 1.25;
