@@ -87,7 +87,8 @@ thresher_embed(thresher_gemm kSuiteFiles FILES ${suite_files})
 
 # What NVRTC compiles: device code, and the plain headers that host and device share.
 set(kernel_files)
-foreach(folder hw hw/sm80 hw/sm90 hw/sm100 sm80/kernels sm90/kernels sm100/kernels)
+foreach(folder hw hw/sm80 hw/sm90 hw/sm100 gemm/kernels layer/kernels sm80/kernels sm90/kernels
+        sm100/kernels)
   file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/gpu/${folder}/*.cuh
        ${PROJECT_SOURCE_DIR}/src/gpu/${folder}/*.hpp)
   list(APPEND kernel_files ${files})

@@ -10,21 +10,21 @@
 #include "arena/flat_source.hpp"
 #include "arena/kernels/prepare.cuh"
 #include "assert.hpp"
+#include "gpu/gemm/entry_source.hpp"
+#include "gpu/gemm/model.hpp"
 #include "gpu/sm100/choose.hpp"
 #include "gpu/sm100/gemm_support.hpp"
 #include "gpu/sm100/kernels/tensor_layout.hpp"
 #include "gpu/sm100/model.hpp"
-#include "gpu/sm90/entry_source.hpp"
-#include "gpu/sm90/model.hpp"
 #include "spelling.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::arena {
 namespace {
 
-using gpu::sm90::GemmLaunch;
-using gpu::sm90::GemmPlan;
-using gpu::sm90::Variant;
+using gpu::GemmLaunch;
+using gpu::GemmPlan;
+using gpu::Variant;
 
 constexpr SmLimits kB200{.compute_capability = 100, .sm_count = 148};
 
@@ -54,18 +54,18 @@ void check_entry_brings(const GemmPlan& plan, const std::string& name) {
 
 // The launch on a B200 for as many tokens as there can be. Throws Error where there is none.
 GemmLaunch launch_of(const ArenaProblem& problem, const Variant& variant) {
-  const std::string name = gpu::sm90::name(variant);
-  if (variant.knobs.mma != gpu::sm90::Mma::kBlockScaled) {
+  const std::string name = gpu::name(variant);
+  if (variant.knobs.mma != gpu::Mma::kBlockScaled) {
     throw Error(fmt::format(
         "variant '{}' is not for a B200, which the arena runs on: take one of gpu_sm100", name));
   }
-  if (variant.graph || variant.knobs.launches != gpu::sm90::Launches::kGrouped) {
+  if (variant.graph || variant.knobs.launches != gpu::Launches::kGrouped) {
     throw Error(
         fmt::format("variant '{}': an entry launches one GEMM on the arena's stream: take launches "
                     "= grouped and no graph",
                     name));
   }
-  if (variant.knobs.dual != gpu::sm90::Dual::kFused) {
+  if (variant.knobs.dual != gpu::Dual::kFused) {
     throw Error(fmt::format(
         "variant '{}': an entry multiplies gate and up in one launch: take dual = fused", name));
   }
@@ -84,9 +84,8 @@ GemmLaunch launch_of(const ArenaProblem& problem, const Variant& variant) {
 double log_mean_ns(const ArenaProblem& problem, const Variant& variant) {
   double sum = 0;
   for (const Problem& one : problem.benchmarks) {
-    const gpu::sm90::Tiling tiling(one.groups, variant.knobs.kind,
-                                   launch_of(problem, variant).config, kB200,
-                                   gpu::sm100::tile_times());
+    const gpu::Tiling tiling(one.groups, variant.knobs.kind, launch_of(problem, variant).config,
+                             kB200, gpu::sm100::tile_times());
     sum += std::log(tiling.span_ns());
   }
   return sum / static_cast<double>(problem.benchmarks.size());
@@ -109,7 +108,7 @@ constexpr std::string_view kDeviceCodeAlone =
     "#endif\n";
 
 // What entry.py packs as bytes.
-static_assert(sizeof(gpu::sm90::GemmArgs) == 112);
+static_assert(sizeof(gpu::GemmArgs) == 112);
 
 std::string replaced(std::string text, const std::string& mark, const std::string& by) {
   const std::string marked = "@" + mark + "@";
@@ -148,13 +147,13 @@ std::string variant_for(const ArenaProblem& problem) {
     const Problem& any = problem.benchmarks.front();
     if (!gpu::sm100::why_not(variant.knobs, {any, token_count(any), kB200}).empty()) continue;
     const double log_ns = log_mean_ns(problem, variant);
-    if (log_ns < best.first) best = {log_ns, gpu::sm90::name(variant)};
+    if (log_ns < best.first) best = {log_ns, gpu::name(variant)};
   }
   return best.second;
 }
 
 std::string entry_kernels(const ArenaProblem& problem, std::string_view variant) {
-  const GemmLaunch launch = launch_of(problem, gpu::sm90::variant_from_name(variant));
+  const GemmLaunch launch = launch_of(problem, gpu::variant_from_name(variant));
   const std::vector<EmbeddedFiles> tables{kKernelSources, kArenaFiles};
   std::set<std::string> seen;
   std::string source(kDeviceCodeAlone);
@@ -165,11 +164,11 @@ std::string entry_kernels(const ArenaProblem& problem, std::string_view variant)
 }
 
 std::string entry_file(const ArenaProblem& problem, std::string_view variant) {
-  const Variant read = gpu::sm90::variant_from_name(variant);
+  const Variant read = gpu::variant_from_name(variant);
   const GemmLaunch launch = launch_of(problem, read);
   const std::string_view kernel =
       problem.op == Op::kDual ? "arena/dual_gemm.py" : "arena/group_gemm.py";
-  const std::string name = gpu::sm90::name(read);
+  const std::string name = gpu::name(read);
   std::string custom(embedded_text(kArenaFiles, kernel));
   while (custom.ends_with('\n')) custom.pop_back();
   std::string text(embedded_text(kArenaFiles, "arena/entry.py"));
@@ -186,7 +185,7 @@ std::string entry_file(const ArenaProblem& problem, std::string_view variant) {
       {"TILE_BYTES", fmt::format("{}", gpu::sm100::kTileBytes)},
       {"PREPARE_THREADS", fmt::format("{}", kPrepareThreads)},
       {"GROUPS_MAX", fmt::format("{}", kGroupsMax)},
-      {"ENTRY_BYTES", fmt::format("{}", sizeof(gpu::sm90::GroupEntry))},
+      {"ENTRY_BYTES", fmt::format("{}", sizeof(gpu::GroupEntry))},
       {"CUSTOM_KERNEL", custom},
       {"SOURCE", entry_kernels(problem, variant)}};
   for (const auto& [mark, by] : marks) text = replaced(std::move(text), mark, by);

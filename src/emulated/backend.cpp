@@ -7,23 +7,22 @@
 #include "emulated/layer_steps.hpp"
 #include "emulated/named_kernels.hpp"
 #include "emulated/timeline.hpp"
+#include "gpu/gemm/operands.hpp"
+#include "gpu/gemm/plan_extents.hpp"
+#include "gpu/gemm/variant.hpp"
 #include "gpu/packed_weights.hpp"
 #include "gpu/sm100/choose.hpp"
-#include "gpu/sm90/operands.hpp"
-#include "gpu/sm90/plan_extents.hpp"
-#include "gpu/sm90/variant.hpp"
 #include "gpu/variants_row.hpp"
 
 namespace thresher::emulated {
 namespace {
 
-bool has_kernels(const gpu::sm90::Variant& variant, const Problem& problem,
-                 const SmLimits& limits) {
+bool has_kernels(const gpu::Variant& variant, const Problem& problem, const SmLimits& limits) {
   return named_kernels().has(gpu::plan_of(variant, problem, token_count(problem), limits));
 }
 
 Support supports(const Problem& problem, std::string_view variant, const Machine& machine) {
-  const gpu::sm90::Variant read = gpu::sm90::variant_from_name(variant);
+  const gpu::Variant read = gpu::variant_from_name(variant);
   const Support support = gpu::supports(read, problem, machine.limits);
   if (!support.ok) return support;
   if (has_kernels(read, problem, machine.limits)) return support;
@@ -103,8 +102,8 @@ struct HostWeights : backend::Weights {
 };
 
 struct EmulatedPlan : backend::Plan {
-  gpu::sm90::GemmPlan gemm;
-  gpu::sm90::Launches launches = gpu::sm90::Launches::kGrouped;
+  gpu::GemmPlan gemm;
+  gpu::Launches launches = gpu::Launches::kGrouped;
 };
 
 // Aligned as a driver's allocations are.
@@ -198,17 +197,17 @@ class EmulatedDevice : public backend::Device {
   }
 
   std::size_t activation_alignment(Activations activations) const override {
-    return gpu::sm90::activation_alignment(activations);
+    return gpu::activation_alignment(activations);
   }
 
   std::shared_ptr<backend::Plan> plan(const Problem& problem, std::string_view variant,
                                       std::int64_t tokens_max) const override {
     auto plan = std::make_shared<EmulatedPlan>();
-    const gpu::sm90::Variant read = gpu::sm90::variant_from_name(variant);
+    const gpu::Variant read = gpu::variant_from_name(variant);
     plan->gemm = gpu::plan_of(read, problem, tokens_max, machine_.limits);
     plan->launches = read.knobs.launches;
     plan->workspace_bytes = plan->gemm.workspace.bytes;
-    plan->kernel_launch_count = gpu::sm90::launch_count(plan->gemm);
+    plan->kernel_launch_count = gpu::launch_count(plan->gemm);
     return plan;
   }
 
@@ -243,7 +242,7 @@ Timeline& timeline_of(const backend::Device& device) {
 
 const Backend& emulated_backend() {
   static const Backend backend = [] {
-    Backend row = gpu::variants_row(gpu::sm90::Mma::kWarpgroup);
+    Backend row = gpu::variants_row(gpu::Mma::kWarpgroup);
     row.name = "emulator";
     row.numbered = true;
     row.title = "emulator";

@@ -13,9 +13,9 @@
 #include "assert.hpp"
 #include "emulated/erased_types.hpp"
 #include "emulator/launch.hpp"
+#include "gpu/gemm/operands.hpp"
 #include "gpu/hw/emulated.hpp"
 #include "gpu/sm100/weight_images.hpp"
-#include "gpu/sm90/operands.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::emulated {
@@ -66,12 +66,11 @@ DeviceCall::DeviceCall(const Problem& problem, const Operands& operands, std::in
   }
   if (backend::rows_follow(operands)) {
     const Group& any = problem_.groups.front();
-    table_.rows =
-        gpu::sm90::rows_table(upload_rows(operands.rows, token_count(problem_), any), any);
+    table_.rows = gpu::rows_table(upload_rows(operands.rows, token_count(problem_), any), any);
   }
-  const std::vector<gpu::sm90::GroupEntry> entries =
-      gpu::sm90::group_entries(problem_, {.groups = groups}, weights);
-  table_.entries = static_cast<const gpu::sm90::GroupEntry*>(
+  const std::vector<gpu::GroupEntry> entries =
+      gpu::group_entries(problem_, {.groups = groups}, weights);
+  table_.entries = static_cast<const gpu::GroupEntry*>(
       upload(entries.data(), static_cast<std::int64_t>(std::span(entries).size_bytes()), "groups"));
   table_.token_counts = static_cast<const gpu::u32*>(
       upload(counts.data(), static_cast<std::int64_t>(std::span(counts).size_bytes()),
@@ -115,21 +114,21 @@ Rows DeviceCall::upload_rows(const Rows& rows, std::int64_t row_count, const Gro
   return uploaded;
 }
 
-CallMemory::CallMemory(const gpu::sm90::GemmPlan& plan)
+CallMemory::CallMemory(const gpu::GemmPlan& plan)
     : CallMemory(plan, allocate_aligned(plan.workspace.bytes).release()) {
   own_ = {workspace_, &std::free};
 }
 
-CallMemory::CallMemory(const gpu::sm90::GemmPlan& plan, std::uint8_t* workspace)
+CallMemory::CallMemory(const gpu::GemmPlan& plan, std::uint8_t* workspace)
     : own_(nullptr, &std::free),
       workspace_(workspace),
       counters_(allocate_aligned(plan.workspace.counter_bytes)) {
   std::memset(counters_.get(), 0, plan.workspace.counter_bytes);
 }
 
-void DeviceCall::run(const gpu::sm90::GemmPlan& plan, const KernelSet& kernels,
-                     const CallMemory& memory, const CallRun& how) {
-  const gpu::sm90::WorkspaceLayout& layout = plan.workspace;
+void DeviceCall::run(const gpu::GemmPlan& plan, const KernelSet& kernels, const CallMemory& memory,
+                     const CallRun& how) {
+  const gpu::WorkspaceLayout& layout = plan.workspace;
   // NaN in every format, so that a read of what nobody wrote in this call shows.
   std::memset(memory.workspace(), 0xff, layout.bytes);
   if (layout.bytes > 0) memory_.add(memory.workspace(), layout.bytes, "workspace");
@@ -141,16 +140,15 @@ void DeviceCall::run(const gpu::sm90::GemmPlan& plan, const KernelSet& kernels,
   }
 }
 
-void DeviceCall::run_launches(const gpu::sm90::GemmPlan& plan, const KernelSet& kernels,
+void DeviceCall::run_launches(const gpu::GemmPlan& plan, const KernelSet& kernels,
                               const CallMemory& memory, const CallRun& how) {
   emulator::GlobalHistory own;
   emulator::GlobalHistory* const history = how.history != nullptr ? how.history : &own;
   const auto group_count = static_cast<std::uint32_t>(problem_.groups.size());
-  const bool streams = how.launches == gpu::sm90::Launches::kStreams;
-  const bool dependent = gpu::sm90::launches_depend(plan.launches.front().config.mma, how.launches);
+  const bool streams = how.launches == gpu::Launches::kStreams;
+  const bool dependent = gpu::launches_depend(plan.launches.front().config.mma, how.launches);
   if (plan.images) {
-    const gpu::sm90::ImageArgs images =
-        gpu::sm90::image_args(plan, table_, group_count, memory.workspace());
+    const gpu::ImageArgs images = gpu::image_args(plan, table_, group_count, memory.workspace());
     const KernelSet::Images image_kernel = kernels.images(plan.images->config);
     in_launch("prologue",
               {.block_count = plan.images->block_count,
@@ -162,8 +160,8 @@ void DeviceCall::run_launches(const gpu::sm90::GemmPlan& plan, const KernelSet& 
               [&] { image_kernel(images); });
   }
   for (std::size_t i = 0; i < plan.launches.size(); ++i) {
-    const gpu::sm90::GemmLaunch& launch = plan.launches[i];
-    const gpu::sm90::GemmArgs args = call_args(plan, launch, memory);
+    const gpu::GemmLaunch& launch = plan.launches[i];
+    const gpu::GemmArgs args = call_args(plan, launch, memory);
     const KernelSet::Gemm kernel = kernels.gemm(launch.kind, launch.config);
     in_launch(fmt::format("GEMM launch {} of {}", i + 1, plan.launches.size()),
               {.block_count = launch.block_count,
@@ -184,10 +182,9 @@ void DeviceCall::run_launches(const gpu::sm90::GemmPlan& plan, const KernelSet& 
 }
 
 // Counters stand apart from the workspace, as on a GPU.
-gpu::sm90::GemmArgs DeviceCall::call_args(const gpu::sm90::GemmPlan& plan,
-                                          const gpu::sm90::GemmLaunch& launch,
-                                          const CallMemory& memory) const {
-  gpu::sm90::GemmArgs args = gpu::sm90::gemm_args(plan, launch, table_, memory.workspace());
+gpu::GemmArgs DeviceCall::call_args(const gpu::GemmPlan& plan, const gpu::GemmLaunch& launch,
+                                    const CallMemory& memory) const {
+  gpu::GemmArgs args = gpu::gemm_args(plan, launch, table_, memory.workspace());
   const auto at = [&](std::size_t offset) {
     return reinterpret_cast<gpu::u32*>(memory.counters() + offset);
   };

@@ -14,7 +14,7 @@
 #include "emulator/device_memory.hpp"
 #include "emulator/global_history.hpp"
 #include "emulator/launch.hpp"
-#include "gpu/sm90/gemm_plan.hpp"
+#include "gpu/gemm/gemm_plan.hpp"
 
 namespace thresher::emulated {
 
@@ -30,9 +30,9 @@ AlignedBytes allocate_aligned(std::size_t bytes);
 class CallMemory {
  public:
   // A workspace of its own.
-  explicit CallMemory(const gpu::sm90::GemmPlan& plan);
+  explicit CallMemory(const gpu::GemmPlan& plan);
   // The caller's, at least as large as the plan's.
-  CallMemory(const gpu::sm90::GemmPlan& plan, std::uint8_t* workspace);
+  CallMemory(const gpu::GemmPlan& plan, std::uint8_t* workspace);
 
   std::uint8_t* workspace() const { return workspace_; }
   std::uint8_t* counters() const { return counters_.get(); }
@@ -47,7 +47,7 @@ class CallMemory {
 struct CallRun {
   std::uint64_t seed = 1;  // chooses the order of events in them
   emulator::TensorSums tensor_sums = emulator::TensorSums::kInOrder;  // of block-scaled MMAs
-  gpu::sm90::Launches launches = gpu::sm90::Launches::kGrouped;
+  gpu::Launches launches = gpu::Launches::kGrouped;
   emulator::GlobalHistory* history = nullptr;  // null: nothing happened before
 };
 
@@ -60,7 +60,7 @@ class DeviceCall {
 
   // Runs the prologue and all launches of the plan, one after the other. Throws Error saying what
   // a kernel did wrong, and in which launch.
-  void run(const gpu::sm90::GemmPlan& plan, const KernelSet& kernels, const CallMemory& memory,
+  void run(const gpu::GemmPlan& plan, const KernelSet& kernels, const CallMemory& memory,
            const CallRun& how);
 
  private:
@@ -71,16 +71,15 @@ class DeviceCall {
   const void* upload_map(const void* packed, const Group& group);
   // The same rows as the device sees them.
   Rows upload_rows(const Rows& rows, std::int64_t row_count, const Group& group);
-  void run_launches(const gpu::sm90::GemmPlan& plan, const KernelSet& kernels,
-                    const CallMemory& memory, const CallRun& how);
-  gpu::sm90::GemmArgs call_args(const gpu::sm90::GemmPlan& plan,
-                                const gpu::sm90::GemmLaunch& launch,
-                                const CallMemory& memory) const;
+  void run_launches(const gpu::GemmPlan& plan, const KernelSet& kernels, const CallMemory& memory,
+                    const CallRun& how);
+  gpu::GemmArgs call_args(const gpu::GemmPlan& plan, const gpu::GemmLaunch& launch,
+                          const CallMemory& memory) const;
 
   Problem problem_;  // with the tokens that the groups have now
   std::vector<AlignedBytes> uploads_;
   emulator::DeviceMemory memory_;
-  gpu::sm90::GroupTable table_;
+  gpu::GroupTable table_;
 };
 
 }  // namespace thresher::emulated

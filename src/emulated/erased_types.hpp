@@ -4,43 +4,42 @@
 // every variant runs with every type that a device runs it with.
 #pragma once
 
+#include "gpu/gemm/kernels/gemm_config.hpp"
 #include "gpu/hw/emulated_types.hpp"
-#include "gpu/sm90/kernels/gemm_config.hpp"
 
 namespace thresher::emulated {
 
 // Whether the kernel itself reads activations as the caller has them: NVFP4 takes other code then.
-constexpr bool reads_activations(const gpu::sm90::GemmConfig& config) {
-  return config.prologue != gpu::sm90::Prologue::kKernel;
+constexpr bool reads_activations(const gpu::GemmConfig& config) {
+  return config.prologue != gpu::Prologue::kKernel;
 }
 
-constexpr gpu::sm90::ImageConfig erased(gpu::sm90::ImageConfig config) {
-  if (config.activations != gpu::sm90::ActivationType::kNvfp4) {
-    config.activations = gpu::sm90::ActivationType::kWide;
+constexpr gpu::ImageConfig erased(gpu::ImageConfig config) {
+  if (config.activations != gpu::ActivationType::kNvfp4) {
+    config.activations = gpu::ActivationType::kWide;
   }
   return config;
 }
 
-constexpr gpu::sm90::GemmConfig erased(gpu::sm90::GemmConfig config) {
+constexpr gpu::GemmConfig erased(gpu::GemmConfig config) {
   if (!reads_activations(config)) {
-    config.activations = gpu::sm90::ActivationType::kAny;
-  } else if (config.activations != gpu::sm90::ActivationType::kNvfp4) {
-    config.activations = gpu::sm90::ActivationType::kWide;
+    config.activations = gpu::ActivationType::kAny;
+  } else if (config.activations != gpu::ActivationType::kNvfp4) {
+    config.activations = gpu::ActivationType::kWide;
   }
   // A gate pass stores floats whatever the output is.
-  if (config.output != gpu::sm90::OutputType::kFp32 ||
-      config.product == gpu::sm90::Product::kGatePass) {
-    config.output = gpu::sm90::OutputType::k16Bits;
+  if (config.output != gpu::OutputType::kFp32 || config.product == gpu::Product::kGatePass) {
+    config.output = gpu::OutputType::k16Bits;
   }
   return config;
 }
 
 // Of a config that is not erased.
-constexpr gpu::hw::LaunchTypes types_of(const gpu::sm90::GemmConfig& config) {
-  return {.operand = gpu::sm90::operand_of(config.activations),
-          .stored = config.output == gpu::sm90::OutputType::kBf16 ? gpu::hw::Operand::kBf16
-                                                                  : gpu::hw::Operand::kFp16,
-          .nvfp4 = config.activations == gpu::sm90::ActivationType::kNvfp4};
+constexpr gpu::hw::LaunchTypes types_of(const gpu::GemmConfig& config) {
+  return {.operand = gpu::operand_of(config.activations),
+          .stored = config.output == gpu::OutputType::kBf16 ? gpu::hw::Operand::kBf16
+                                                            : gpu::hw::Operand::kFp16,
+          .nvfp4 = config.activations == gpu::ActivationType::kNvfp4};
 }
 
 }  // namespace thresher::emulated

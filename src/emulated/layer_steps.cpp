@@ -7,8 +7,8 @@
 
 #include "emulator/device_memory.hpp"
 #include "emulator/launch.hpp"
-#include "gpu/sm90/kernels/layer.cuh"
-#include "gpu/sm90/layer_plan.hpp"
+#include "gpu/layer/kernels/layer.cuh"
+#include "gpu/layer/layer_plan.hpp"
 #include "rounding.hpp"
 #include "thresher/error.hpp"
 
@@ -17,18 +17,18 @@ namespace {
 
 using backend::LayerMemory;
 using backend::LayerShape;
+using gpu::ActivationType;
+using gpu::LayerArgs;
+using gpu::LayerConfig;
+using gpu::LayerStep;
+using gpu::OutputType;
 using gpu::u32;
-using gpu::sm90::ActivationType;
-using gpu::sm90::LayerArgs;
-using gpu::sm90::LayerConfig;
-using gpu::sm90::LayerStep;
-using gpu::sm90::OutputType;
 
 using LayerKernel = void (*)(const LayerArgs& args);
 
 template <LayerStep kStep, ActivationType kActivations, OutputType kType>
 constexpr LayerKernel kLayerKernel =
-    gpu::sm90::layer_kernel<LayerConfig{.step = kStep, .activations = kActivations, .type = kType}>;
+    gpu::layer_kernel<LayerConfig{.step = kStep, .activations = kActivations, .type = kType}>;
 
 template <ActivationType kActivations>
 LayerKernel gather_kernel(OutputType type) {
@@ -70,9 +70,8 @@ LayerKernel few_kernel(const LayerConfig& config) {
                                      .strips = kStrips};
   constexpr LayerConfig kDown{
       .step = LayerStep::kDown, .activations = kActivations, .strips = kStrips};
-  if (config.step == LayerStep::kDown) return gpu::sm90::layer_kernel<kDown>;
-  return config.type == kOwn ? gpu::sm90::layer_kernel<kFirst>
-                             : gpu::sm90::layer_kernel<kFirstOfFp32>;
+  if (config.step == LayerStep::kDown) return gpu::layer_kernel<kDown>;
+  return config.type == kOwn ? gpu::layer_kernel<kFirst> : gpu::layer_kernel<kFirstOfFp32>;
 }
 
 template <ActivationType kActivations>
@@ -166,10 +165,9 @@ class StepMemory {
   template <class Matrix>
   void for_few(const char* name, const Matrix& matrix, std::int64_t rows, std::int64_t k) {
     if (matrix(at_.groups[0]) == nullptr) return;
-    const std::int64_t tiles =
-        divide_up(rows, gpu::sm90::kTileRows) * divide_up(k, gpu::sm90::kTileK);
+    const std::int64_t tiles = divide_up(rows, gpu::kTileRows) * divide_up(k, gpu::kTileK);
     for (std::int64_t i = 0; i < shape_.group_count(); ++i) {
-      reads(matrix(at_.groups[i]), tiles * gpu::sm90::kTileBytes, name);
+      reads(matrix(at_.groups[i]), tiles * gpu::kTileBytes, name);
     }
   }
 
@@ -207,7 +205,7 @@ class EmulatedSteps : public backend::LayerSteps {
         timeline_(std::move(timeline)),
         seed_(seed) {}
 
-  std::size_t row_alignment() const override { return gpu::sm90::kLayerRowAlignment; }
+  std::size_t row_alignment() const override { return gpu::kLayerRowAlignment; }
   std::int64_t launch_count() const override { return 1; }
 
   void gather(const MoeTokens& tokens, void*) const override {
@@ -226,7 +224,7 @@ class EmulatedSteps : public backend::LayerSteps {
     run("combine", LayerStep::kCombine, tokens, memory);
   }
 
-  std::int64_t few_tokens_max() const override { return gpu::sm90::few_tokens_max(shape_); }
+  std::int64_t few_tokens_max() const override { return gpu::few_tokens_max(shape_); }
   void first(const MoeTokens& tokens, void*) const override {
     StepMemory memory(shape_, memory_, tokens);
     memory.for_first();
@@ -241,8 +239,7 @@ class EmulatedSteps : public backend::LayerSteps {
  private:
   void run(const char* name, LayerStep step, const MoeTokens& tokens,
            const StepMemory& memory) const {
-    const gpu::sm90::LayerLaunch launch =
-        gpu::sm90::layer_launch(shape_, memory_, step, tokens, limits_);
+    const gpu::LayerLaunch launch = gpu::layer_launch(shape_, memory_, step, tokens, limits_);
     const LayerKernel kernel = kernel_of(launch.config);
     try {
       timeline_->run([&](emulator::GlobalHistory& history) {
@@ -252,7 +249,7 @@ class EmulatedSteps : public backend::LayerSteps {
              .shared_bytes = launch.shared_bytes,
              .seed = seed_,
              .memory = &memory.memory(),
-             .order = {.dependent = limits_.compute_capability >= gpu::sm90::kDependentLaunchMin},
+             .order = {.dependent = limits_.compute_capability >= gpu::kDependentLaunchMin},
              .history = &history},
             [&] { kernel(launch.args); });
       });

@@ -9,16 +9,16 @@
 namespace thresher::emulated {
 
 // The default of such kernels with some knobs turned.
-template <gpu::sm90::Mma kMma, auto kTurn>
-constexpr gpu::sm90::GemmKnobs turned() {
-  gpu::sm90::GemmKnobs knobs = gpu::sm90::default_knobs(kMma);
+template <gpu::Mma kMma, auto kTurn>
+constexpr gpu::GemmKnobs turned() {
+  gpu::GemmKnobs knobs = gpu::default_knobs(kMma);
   kTurn(knobs);
   return knobs;
 }
 
-template <gpu::sm90::GemmKnobs kKnobs, gpu::sm90::OutputType kOutput>
+template <gpu::GemmKnobs kKnobs, gpu::OutputType kOutput>
 void add_output(KernelSet& kernels) {
-  using gpu::sm90::ActivationType;
+  using gpu::ActivationType;
   add_kernels<kKnobs, Op::kGemm, ActivationType::kNvfp4, kOutput>(kernels);
   add_kernels<kKnobs, Op::kDual, ActivationType::kNvfp4, kOutput>(kernels);
   add_kernels<kKnobs, Op::kGemm, ActivationType::kFp16, kOutput>(kernels);
@@ -26,10 +26,10 @@ void add_output(KernelSet& kernels) {
 }
 
 // bf16 goes with fp16 everywhere (erased_types.hpp).
-template <gpu::sm90::GemmKnobs kKnobs>
+template <gpu::GemmKnobs kKnobs>
 void add_variant(KernelSet& kernels) {
-  add_output<kKnobs, gpu::sm90::OutputType::kFp16>(kernels);
-  add_output<kKnobs, gpu::sm90::OutputType::kFp32>(kernels);
+  add_output<kKnobs, gpu::OutputType::kFp16>(kernels);
+  add_output<kKnobs, gpu::OutputType::kFp32>(kernels);
 }
 
 }  // namespace thresher::emulated

@@ -6,56 +6,52 @@
 namespace thresher::emulated {
 namespace {
 
-using gpu::sm90::GemmKnobs;
+using gpu::GemmKnobs;
 
 template <auto kTurn>
-constexpr GemmKnobs kBlockScaled = turned<gpu::sm90::Mma::kBlockScaled, kTurn>();
+constexpr GemmKnobs kBlockScaled = turned<gpu::Mma::kBlockScaled, kTurn>();
 
 constexpr GemmKnobs kDefault = kBlockScaled<[](GemmKnobs&) {}>;
 constexpr GemmKnobs kFew = kBlockScaled<[](GemmKnobs& k) { k.tokens = 16; }>;
 constexpr GemmKnobs kHalf = kBlockScaled<[](GemmKnobs& k) { k.tokens = 64; }>;
 constexpr GemmKnobs kWide = kBlockScaled<[](GemmKnobs& k) { k.tokens = 256, k.stages = 2; }>;
 constexpr GemmKnobs kShort = kBlockScaled<[](GemmKnobs& k) { k.stages = 2; }>;
-constexpr GemmKnobs kFixed =
-    kBlockScaled<[](GemmKnobs& k) { k.widths = gpu::sm90::Widths::kFixed; }>;
-constexpr GemmKnobs kVectors =
-    kBlockScaled<[](GemmKnobs& k) { k.store = gpu::sm90::Store::kVectors; }>;
+constexpr GemmKnobs kFixed = kBlockScaled<[](GemmKnobs& k) { k.widths = gpu::Widths::kFixed; }>;
+constexpr GemmKnobs kVectors = kBlockScaled<[](GemmKnobs& k) { k.store = gpu::Store::kVectors; }>;
 constexpr GemmKnobs kPairs =
     kBlockScaled<[](GemmKnobs& k) { k.tokens = 32, k.stages = 2, k.blocks_per_sm = 2; }>;
-constexpr GemmKnobs kPasses =
-    kBlockScaled<[](GemmKnobs& k) { k.dual = gpu::sm90::Dual::kTwoPass; }>;
+constexpr GemmKnobs kPasses = kBlockScaled<[](GemmKnobs& k) { k.dual = gpu::Dual::kTwoPass; }>;
 constexpr GemmKnobs kTall = kBlockScaled<[](GemmKnobs& k) { k.weight_rows = 256; }>;
 constexpr GemmKnobs kTallAndNarrow = kBlockScaled<[](GemmKnobs& k) {
-  k.tokens = 32, k.weight_rows = 256, k.stages = 5, k.store = gpu::sm90::Store::kVectors;
+  k.tokens = 32, k.weight_rows = 256, k.stages = 5, k.store = gpu::Store::kVectors;
 }>;
 constexpr GemmKnobs kTallPasses =
-    kBlockScaled<[](GemmKnobs& k) { k.weight_rows = 256, k.dual = gpu::sm90::Dual::kTwoPass; }>;
+    kBlockScaled<[](GemmKnobs& k) { k.weight_rows = 256, k.dual = gpu::Dual::kTwoPass; }>;
 constexpr GemmKnobs kStaged =
-    kBlockScaled<[](GemmKnobs& k) { k.stages = 3, k.store = gpu::sm90::Store::kStaged; }>;
+    kBlockScaled<[](GemmKnobs& k) { k.stages = 3, k.store = gpu::Store::kStaged; }>;
 constexpr GemmKnobs kBalancedTiles =
-    kBlockScaled<[](GemmKnobs& k) { k.schedule = gpu::sm90::Schedule::kBalanced; }>;
+    kBlockScaled<[](GemmKnobs& k) { k.schedule = gpu::Schedule::kBalanced; }>;
 constexpr GemmKnobs kHalves = kBlockScaled<[](GemmKnobs& k) { k.split_k = 2; }>;
 constexpr GemmKnobs kTallBalanced = kBlockScaled<[](GemmKnobs& k) {
-  k.tokens = 64, k.weight_rows = 256, k.store = gpu::sm90::Store::kStaged;
-  k.schedule = gpu::sm90::Schedule::kBalanced;
+  k.tokens = 64, k.weight_rows = 256, k.store = gpu::Store::kStaged;
+  k.schedule = gpu::Schedule::kBalanced;
 }>;
-constexpr GemmKnobs kShared =
-    kBlockScaled<[](GemmKnobs& k) { k.loads = gpu::sm90::Loads::kMulticast; }>;
+constexpr GemmKnobs kShared = kBlockScaled<[](GemmKnobs& k) { k.loads = gpu::Loads::kMulticast; }>;
 constexpr GemmKnobs kSharedBalanced = kBlockScaled<[](GemmKnobs& k) {
-  k.tokens = 64, k.loads = gpu::sm90::Loads::kMulticast, k.store = gpu::sm90::Store::kStaged;
-  k.schedule = gpu::sm90::Schedule::kBalanced;
+  k.tokens = 64, k.loads = gpu::Loads::kMulticast, k.store = gpu::Store::kStaged;
+  k.schedule = gpu::Schedule::kBalanced;
 }>;
 constexpr GemmKnobs kSharedPasses = kBlockScaled<[](GemmKnobs& k) {
-  k.loads = gpu::sm90::Loads::kMulticast, k.dual = gpu::sm90::Dual::kTwoPass;
+  k.loads = gpu::Loads::kMulticast, k.dual = gpu::Dual::kTwoPass;
 }>;
 constexpr GemmKnobs kTallBoxes =
-    kBlockScaled<[](GemmKnobs& k) { k.weight_rows = 256, k.loads = gpu::sm90::Loads::kBoxes; }>;
+    kBlockScaled<[](GemmKnobs& k) { k.weight_rows = 256, k.loads = gpu::Loads::kBoxes; }>;
 constexpr GemmKnobs kBoxesInHalves = kBlockScaled<[](GemmKnobs& k) {
-  k.loads = gpu::sm90::Loads::kBoxes, k.split_k = 2, k.dual = gpu::sm90::Dual::kTwoPass;
+  k.loads = gpu::Loads::kBoxes, k.split_k = 2, k.dual = gpu::Dual::kTwoPass;
 }>;
 constexpr GemmKnobs kPassesShort = kBlockScaled<[](GemmKnobs& k) {
   k.stages = 2;
-  k.dual = gpu::sm90::Dual::kTwoPass;
+  k.dual = gpu::Dual::kTwoPass;
 }>;
 
 // What is chosen from (gpu/sm100/choose.cpp).
@@ -65,9 +61,9 @@ constexpr GemmKnobs kChoice =
 
 template <GemmKnobs kKnobs, Op kOp>
 void add(KernelSet& kernels) {
-  using gpu::sm90::ActivationType;
-  add_kernels<kKnobs, kOp, ActivationType::kNvfp4, gpu::sm90::OutputType::kFp16>(kernels);
-  add_kernels<kKnobs, kOp, ActivationType::kNvfp4, gpu::sm90::OutputType::kFp32>(kernels);
+  using gpu::ActivationType;
+  add_kernels<kKnobs, kOp, ActivationType::kNvfp4, gpu::OutputType::kFp16>(kernels);
+  add_kernels<kKnobs, kOp, ActivationType::kNvfp4, gpu::OutputType::kFp32>(kernels);
 }
 
 template <GemmKnobs kKnobs>

@@ -4,6 +4,6 @@
 
 namespace thresher::emulated {
 
-void add_default_kernels(KernelSet& kernels) { add_variant<gpu::sm90::GemmKnobs{}>(kernels); }
+void add_default_kernels(KernelSet& kernels) { add_variant<gpu::GemmKnobs{}>(kernels); }
 
 }  // namespace thresher::emulated

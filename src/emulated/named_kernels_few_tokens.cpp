@@ -4,9 +4,9 @@
 namespace thresher::emulated {
 
 void add_few_token_kernels(KernelSet& kernels) {
-  add_variant<gpu::sm90::GemmKnobs{.tokens = 16, .stages = 6}>(kernels);
-  add_variant<gpu::sm90::GemmKnobs{
-      .tokens = 16, .stages = 6, .prologue = gpu::sm90::Prologue::kInside}>(kernels);
+  add_variant<gpu::GemmKnobs{.tokens = 16, .stages = 6}>(kernels);
+  add_variant<gpu::GemmKnobs{.tokens = 16, .stages = 6, .prologue = gpu::Prologue::kInside}>(
+      kernels);
 }
 
 }  // namespace thresher::emulated

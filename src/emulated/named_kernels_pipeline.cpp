@@ -5,12 +5,12 @@
 namespace thresher::emulated {
 
 void add_pipeline_kernels(KernelSet& kernels) {
-  add_variant<gpu::sm90::GemmKnobs{.stages = 2}>(kernels);
-  add_variant<gpu::sm90::GemmKnobs{.fragment_steps = 2}>(kernels);
-  add_variant<gpu::sm90::GemmKnobs{.specialised = false}>(kernels);
-  add_variant<gpu::sm90::GemmKnobs{.store = gpu::sm90::Store::kStaged}>(kernels);
-  add_variant<gpu::sm90::GemmKnobs{.store = gpu::sm90::Store::kVectors}>(kernels);
-  add_variant<gpu::sm90::GemmKnobs{.arrive = gpu::sm90::Arrive::kWarp}>(kernels);
+  add_variant<gpu::GemmKnobs{.stages = 2}>(kernels);
+  add_variant<gpu::GemmKnobs{.fragment_steps = 2}>(kernels);
+  add_variant<gpu::GemmKnobs{.specialised = false}>(kernels);
+  add_variant<gpu::GemmKnobs{.store = gpu::Store::kStaged}>(kernels);
+  add_variant<gpu::GemmKnobs{.store = gpu::Store::kVectors}>(kernels);
+  add_variant<gpu::GemmKnobs{.arrive = gpu::Arrive::kWarp}>(kernels);
 }
 
 }  // namespace thresher::emulated

@@ -5,7 +5,7 @@
 namespace thresher::emulated {
 
 void add_warp_kernels(KernelSet& kernels) {
-  add_variant<gpu::sm90::default_knobs(gpu::sm90::Mma::kWarp)>(kernels);
+  add_variant<gpu::default_knobs(gpu::Mma::kWarp)>(kernels);
 }
 
 }  // namespace thresher::emulated

@@ -4,8 +4,8 @@
 namespace thresher::emulated {
 namespace {
 
-constexpr gpu::sm90::GemmKnobs few_tokens() {
-  gpu::sm90::GemmKnobs knobs = gpu::sm90::default_knobs(gpu::sm90::Mma::kWarp);
+constexpr gpu::GemmKnobs few_tokens() {
+  gpu::GemmKnobs knobs = gpu::default_knobs(gpu::Mma::kWarp);
   knobs.tokens = 16;
   knobs.stages = 6;
   return knobs;

@@ -5,28 +5,26 @@
 namespace thresher::emulated {
 namespace {
 
-using gpu::sm90::GemmKnobs;
+using gpu::GemmKnobs;
 
 template <auto kTurn>
-constexpr GemmKnobs kWarp = turned<gpu::sm90::Mma::kWarp, kTurn>();
+constexpr GemmKnobs kWarp = turned<gpu::Mma::kWarp, kTurn>();
 
 constexpr GemmKnobs kLarge = kWarp<[](GemmKnobs& k) {
   k.tokens = 96;
   k.weight_rows = 256;
   k.consumer_warpgroups = 2;
   k.stages = 3;
-  k.prologue = gpu::sm90::Prologue::kKernel;
+  k.prologue = gpu::Prologue::kKernel;
 }>;
-constexpr GemmKnobs kImages =
-    kWarp<[](GemmKnobs& k) { k.prologue = gpu::sm90::Prologue::kKernel; }>;
+constexpr GemmKnobs kImages = kWarp<[](GemmKnobs& k) { k.prologue = gpu::Prologue::kKernel; }>;
 constexpr GemmKnobs kTwoStages = kWarp<[](GemmKnobs& k) { k.stages = 2; }>;
-constexpr GemmKnobs kBalanced =
-    kWarp<[](GemmKnobs& k) { k.schedule = gpu::sm90::Schedule::kBalanced; }>;
+constexpr GemmKnobs kBalanced = kWarp<[](GemmKnobs& k) { k.schedule = gpu::Schedule::kBalanced; }>;
 constexpr GemmKnobs kSplit = kWarp<[](GemmKnobs& k) { k.split_k = 2; }>;
-constexpr GemmKnobs kTwoPass = kWarp<[](GemmKnobs& k) { k.dual = gpu::sm90::Dual::kTwoPass; }>;
+constexpr GemmKnobs kTwoPass = kWarp<[](GemmKnobs& k) { k.dual = gpu::Dual::kTwoPass; }>;
 constexpr GemmKnobs kBaseline = kWarp<[](GemmKnobs& k) {
   k.stages = 2;
-  k.dual = gpu::sm90::Dual::kTwoPass;
+  k.dual = gpu::Dual::kTwoPass;
 }>;
 
 }  // namespace

@@ -68,7 +68,7 @@ std::string machine_class_here() {
 
 const Backend& gpu_backend() {
   static const Backend backend = [] {
-    Backend row = variants_row(sm90::Mma::kWarpgroup);
+    Backend row = variants_row(Mma::kWarpgroup);
     row.name = "gpu";
     row.numbered = true;
     row.title = "GPU";

@@ -12,24 +12,21 @@
 #include <set>
 #include <variant>
 
+#include "gpu/calibrate.hpp"
+#include "gpu/gemm/entry_source.hpp"
+#include "gpu/gemm/operands.hpp"
+#include "gpu/gemm/plan_extents.hpp"
+#include "gpu/gemm/variant.hpp"
+#include "gpu/layer/layer_steps.hpp"
 #include "gpu/packed_weights.hpp"
 #include "gpu/runtime/graph.hpp"
 #include "gpu/runtime/memory.hpp"
 #include "gpu/sm100/weight_images.hpp"
-#include "gpu/sm90/calibrate.hpp"
-#include "gpu/sm90/entry_source.hpp"
-#include "gpu/sm90/layer_steps.hpp"
-#include "gpu/sm90/operands.hpp"
-#include "gpu/sm90/plan_extents.hpp"
-#include "gpu/sm90/variant.hpp"
 #include "gpu/tensor_maps.hpp"
 #include "gpu/variants_row.hpp"
 
 namespace thresher::gpu {
 namespace {
-
-// The kernels of all architectures take the same arguments and plans.
-using namespace sm90;  // NOLINT(google-build-using-namespace)
 
 constexpr std::size_t kPoolStreams = 8;
 // A launch gets as much shared memory without asking.
@@ -54,7 +51,7 @@ struct GpuWeights : backend::Weights {
 };
 
 struct GpuPlan : backend::Plan {
-  sm90::Variant knobs;
+  Variant knobs;
   GemmPlan gemm;
   std::vector<Kernel> compiled;  // launches of the same kernel share it
   // The prologue's if it has one, then one per launch of the plan.
@@ -161,7 +158,7 @@ std::vector<Step> steps_of(const GpuPlan& plan, const GroupTable& table, u32* co
   const auto count = [](int value) { return static_cast<unsigned>(value); };
   const auto group_count = static_cast<u32>(plan.problem.groups.size());
   const GemmKnobs& knobs = plan.knobs.knobs;
-  const bool dependent = sm90::launches_depend(knobs.mma, knobs.launches);
+  const bool dependent = launches_depend(knobs.mma, knobs.launches);
   std::vector<Step> steps;
   auto kernel = plan.kernel_of_launch.begin();
   if (const auto& images = plan.gemm.images) {
@@ -369,7 +366,7 @@ class GemmDevice : public GpuDevice {
 
   backend::Ceilings measure_ceilings(double seconds) const override {
     return to_ceilings(description(),
-                       sm90::measure_ceilings(gpu().device, gpu().compiler, gpu().cache, seconds));
+                       gpu::measure_ceilings(gpu().device, gpu().compiler, gpu().cache, seconds));
   }
 
   std::shared_ptr<backend::Weights> pack(const WeightMatrices& matrices) const override {
@@ -406,7 +403,7 @@ class GemmDevice : public GpuDevice {
   }
 
   std::size_t activation_alignment(Activations activations) const override {
-    return sm90::activation_alignment(activations);
+    return gpu::activation_alignment(activations);
   }
 
   std::shared_ptr<backend::Plan> plan(const Problem& problem, std::string_view variant,
@@ -442,7 +439,7 @@ class GemmDevice : public GpuDevice {
 
   std::unique_ptr<backend::LayerSteps> layer_steps(
       const backend::LayerShape& shape, const backend::LayerMemory& memory) const override {
-    return sm90::layer_steps(gpu(), machine_.limits, shape, memory);
+    return gpu::layer_steps(gpu(), machine_.limits, shape, memory);
   }
 
  private:

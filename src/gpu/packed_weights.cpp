@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "gpu/sm90/operands.hpp"
+#include "gpu/gemm/operands.hpp"
 #include "gpu/variants_row.hpp"
 
 namespace thresher::gpu {
@@ -17,7 +17,7 @@ bool wants_images(Activations activations, const SmLimits& limits) {
 
 PackedForm packed_form(const WeightMatrices& matrices, const SmLimits& limits) {
   if (wants_images(matrices.activations, limits)) return sm100::images_for(matrices);
-  return sm90::tiles_for(matrices);
+  return tiles_for(matrices);
 }
 
 std::size_t packed_bytes(const PackedForm& form) {
@@ -26,14 +26,14 @@ std::size_t packed_bytes(const PackedForm& form) {
 
 void pack(const PackedForm& form, const WeightMatrices& matrices, std::span<std::uint8_t> out) {
   if (std::holds_alternative<sm100::WeightImages>(form)) return sm100::pack_images(matrices, out);
-  sm90::pack_weights(matrices, out);
+  pack_weights(matrices, out);
 }
 
 Nvfp4Matrix unpack(const PackedForm& form, std::span<const std::uint8_t> packed, int matrix) {
   if (const auto* images = std::get_if<sm100::WeightImages>(&form)) {
     return sm100::unpack_images(*images, packed, matrix);
   }
-  return sm90::unpack_weights(std::get<sm90::WeightTiles>(form), packed, matrix);
+  return unpack_weights(std::get<WeightTiles>(form), packed, matrix);
 }
 
 std::string why_not_form(const PackedForm& form, Activations activations, const SmLimits& limits) {
@@ -44,7 +44,7 @@ std::string why_not_form(const PackedForm& form, Activations activations, const 
         images ? "nvfp4" : "fp16 or bf16", to_string(activations));
   }
   if (images) return {};
-  return sm90::why_not_operand(std::get<sm90::WeightTiles>(form), activations);
+  return why_not_operand(std::get<WeightTiles>(form), activations);
 }
 
 }  // namespace thresher::gpu

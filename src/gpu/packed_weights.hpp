@@ -10,12 +10,12 @@
 #include <variant>
 
 #include "backend/machine.hpp"
+#include "gpu/gemm/weight_tiles.hpp"
 #include "gpu/sm100/weight_images.hpp"
-#include "gpu/sm90/weight_tiles.hpp"
 
 namespace thresher::gpu {
 
-using PackedForm = std::variant<sm90::WeightTiles, sm100::WeightImages>;
+using PackedForm = std::variant<WeightTiles, sm100::WeightImages>;
 
 PackedForm packed_form(const WeightMatrices& matrices, const SmLimits& limits);
 std::size_t packed_bytes(const PackedForm& form);

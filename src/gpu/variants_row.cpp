@@ -13,13 +13,11 @@
 #include "gpu/sm80/gemm_support.hpp"
 #include "gpu/sm80/model.hpp"
 #include "gpu/sm90/choose.hpp"
+#include "gpu/sm90/gemm_support.hpp"
 #include "gpu/sm90/model.hpp"
 
 namespace thresher::gpu {
 namespace {
-
-using sm90::Mma;
-using sm90::Variant;
 
 // What an architecture brings: a row each, in the order of lists.
 struct Architecture {
@@ -28,11 +26,11 @@ struct Architecture {
   std::vector<Variant> (*named_variants)();
   std::vector<Variant> (*choices)();
   Variant (*baseline)();
-  const sm90::TileTimes& (*tile_times)();
-  std::string (*why_not)(const sm90::GemmKnobs& knobs, const sm90::PlanRequest& request);
+  const TileTimes& (*tile_times)();
+  std::string (*why_not)(const GemmKnobs& knobs, const PlanRequest& request);
 };
 
-std::string why_not_of_warps(const sm90::GemmKnobs& knobs, const sm90::PlanRequest& request) {
+std::string why_not_of_warps(const GemmKnobs& knobs, const PlanRequest& request) {
   if (is_blackwell(request.limits) && request.problem.activations == Activations::kNvfp4) {
     return "weights for NVFP4 activations are packed for this GPU's own MMA: take gpu_sm100";
   }
@@ -44,8 +42,8 @@ constexpr Architecture kArchitectures[] = {
      .devices = "Hopper GPUs (sm_90)",
      .named_variants = sm90::named_variants,
      .choices = sm90::choices,
-     .baseline = sm90::plain_variant,
-     .tile_times = sm90::hopper_times,
+     .baseline = sm90::baseline,
+     .tile_times = sm90::tile_times,
      .why_not = sm90::why_not},
     {.mma = Mma::kWarp,
      .devices = {},
@@ -68,7 +66,7 @@ const Architecture& architecture_of(Mma mma) {
                        [&](const Architecture& one) { return one.mma == mma; });
 }
 
-std::string why_not(const Variant& variant, const sm90::PlanRequest& request) {
+std::string why_not(const Variant& variant, const PlanRequest& request) {
   if (std::string why = why_not_here(name(variant), request.limits); !why.empty()) return why;
   return architecture_of(variant.knobs.mma).why_not(variant.knobs, request);
 }
@@ -92,15 +90,15 @@ std::vector<Variant> of_all(std::vector<Variant> (*Architecture::*list)()) {
 }
 
 KnobValues values_of(std::string_view variant) {
-  const Variant read = sm90::variant_from_name(variant);
+  const Variant read = variant_from_name(variant);
   KnobValues values = knobs_of(read);
-  const std::string_view head = sm90::head_of(read.knobs.mma);
+  const std::string_view head = head_of(read.knobs.mma);
   values.emplace("isa", head.substr(head.find('_') + 1));
   return values;
 }
 
 std::string turned(std::string_view variant, const KnobValues& knobs) {
-  Variant read = sm90::variant_from_name(variant);
+  Variant read = variant_from_name(variant);
   for (const auto& [knob, value] : knobs) read = with_knob(read, knob, value);
   return name(read);
 }
@@ -109,8 +107,7 @@ std::string turned(std::string_view variant, const KnobValues& knobs) {
 // cuts k depends on how many tokens may come.
 std::string twin_set(const Problem&, std::string_view variant, bool exact, bool device_counts) {
   if (exact) return "exact";
-  const bool balanced =
-      sm90::variant_from_name(variant).knobs.schedule == sm90::Schedule::kBalanced;
+  const bool balanced = variant_from_name(variant).knobs.schedule == Schedule::kBalanced;
   return std::string(variant) + (balanced && device_counts ? " with device counts" : "");
 }
 
@@ -122,8 +119,8 @@ std::string choose(const Problem& problem, std::int64_t tokens_max, const Machin
 }
 
 ModelledRun modelled_run(const Problem& problem, std::string_view variant, const Machine& machine) {
-  const Variant read = sm90::variant_from_name(variant);
-  return sm90::modelled_run(problem, read, machine, architecture_of(read.knobs.mma).tile_times());
+  const Variant read = variant_from_name(variant);
+  return modelled_run(problem, read, machine, architecture_of(read.knobs.mma).tile_times());
 }
 
 template <Mma kFirst>
@@ -144,17 +141,17 @@ Backend row_of() {
                 return turned(variant, {{"schedule", "tiles"}, {"split_k", "1"}});
               },
           .baseline = [] { return name(architecture_of(kFirst).baseline()); },
-          .knobs = [] { return sm90::knob_texts(kFirst); },
+          .knobs = [] { return knob_texts(kFirst); },
           .knobs_of = values_of,
           .turned = turned,
           .twin_set = twin_set,
           .supports =
               [](const Problem& problem, std::string_view variant, const Machine& machine) {
-                return supports(sm90::variant_from_name(variant), problem, machine.limits);
+                return supports(variant_from_name(variant), problem, machine.limits);
               },
           .workspace_bytes =
               [](const Problem& problem, std::string_view variant, const Machine& machine) {
-                return make_plan(sm90::variant_from_name(variant).knobs,
+                return make_plan(variant_from_name(variant).knobs,
                                  {problem, token_count(problem), machine.limits})
                     .workspace.bytes;
               },
@@ -173,11 +170,11 @@ Mma mma_for(const SmLimits& limits) {
 }
 
 std::string why_not_here(std::string_view variant, const SmLimits& limits) {
-  const Mma mma = sm90::variant_from_name(variant).knobs.mma;
+  const Mma mma = variant_from_name(variant).knobs.mma;
   const std::string_view devices = architecture_of(mma).devices;
   if (devices.empty() || mma == mma_for(limits)) return {};
-  return fmt::format("{} is for {}, and this one is sm_{}: take {}", sm90::head_of(mma), devices,
-                     limits.compute_capability, sm90::head_of(mma_for(limits)));
+  return fmt::format("{} is for {}, and this one is sm_{}: take {}", head_of(mma), devices,
+                     limits.compute_capability, head_of(mma_for(limits)));
 }
 
 Support supports(const Variant& variant, const Problem& problem, const SmLimits& limits) {
@@ -187,9 +184,9 @@ Support supports(const Variant& variant, const Problem& problem, const SmLimits&
   return {.ok = ok, .why_not = std::move(why)};
 }
 
-sm90::GemmPlan plan_of(const Variant& variant, const Problem& problem, std::int64_t tokens_max,
-                       const SmLimits& limits) {
-  const sm90::PlanRequest request{problem, tokens_max, limits};
+GemmPlan plan_of(const Variant& variant, const Problem& problem, std::int64_t tokens_max,
+                 const SmLimits& limits) {
+  const PlanRequest request{problem, tokens_max, limits};
   if (const std::string why = why_not(variant, request); !why.empty()) {
     throw Error(
         fmt::format("variant '{}' cannot run problem '{}': {}", name(variant), problem.name, why));

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backend/backend.hpp"
-#include "gpu/sm90/variant.hpp"
+#include "gpu/gemm/variant.hpp"
 
 namespace thresher::gpu {
 
@@ -18,18 +18,18 @@ inline constexpr int kComputeCapabilityMin = 80;
 bool is_hopper(const SmLimits& limits);
 bool is_blackwell(const SmLimits& limits);
 // What the engine's choice multiplies NVFP4 with on such a device.
-sm90::Mma mma_for(const SmLimits& limits);
+Mma mma_for(const SmLimits& limits);
 // Empty, or why a variant is not for such a device at all.
 std::string why_not_here(std::string_view variant, const SmLimits& limits);
 
 // Whether `variant` can run `problem` on such a device, and why not.
-Support supports(const sm90::Variant& variant, const Problem& problem, const SmLimits& limits);
+Support supports(const Variant& variant, const Problem& problem, const SmLimits& limits);
 
 // Throws Error if so many tokens are too many for the variant.
-sm90::GemmPlan plan_of(const sm90::Variant& variant, const Problem& problem,
-                       std::int64_t tokens_max, const SmLimits& limits);
+GemmPlan plan_of(const Variant& variant, const Problem& problem, std::int64_t tokens_max,
+                 const SmLimits& limits);
 
 // Without a name and a device. The variants that multiply like `first` come first.
-Backend variants_row(sm90::Mma first);
+Backend variants_row(Mma first);
 
 }  // namespace thresher::gpu

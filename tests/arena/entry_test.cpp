@@ -71,11 +71,11 @@ TEST(ArenaEntry, RefusesWhatNoEntryCanBe) {
 // Of what has a name, an entry takes what needs its operands and one launch of single blocks alone.
 TEST(ArenaEntry, TakesNothingThatItDoesNotBring) {
   for (const ArenaProblem& problem : arena_problems()) {
-    for (const gpu::sm90::Variant& variant : gpu::sm100::named_variants()) {
-      const std::string name = gpu::sm90::name(variant);
+    for (const gpu::Variant& variant : gpu::sm100::named_variants()) {
+      const std::string name = gpu::name(variant);
       const Problem& any = problem.benchmarks.front();
       const SmLimits limits{.compute_capability = 100, .sm_count = 148};
-      const gpu::sm90::GemmPlan plan = make_plan(variant.knobs, {any, token_count(any), limits});
+      const gpu::GemmPlan plan = make_plan(variant.knobs, {any, token_count(any), limits});
       const bool brought = plan.workspace.bytes == 0 && plan.launches.size() == 1 &&
                            plan.launches.front().cluster_blocks == 1 && !weights_by_map(plan);
       if (brought) continue;

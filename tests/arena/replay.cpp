@@ -15,18 +15,18 @@
 #include "emulator/device_memory.hpp"
 #include "emulator/global_history.hpp"
 #include "emulator/launch.hpp"
-#include "gpu/sm90/variant.hpp"
+#include "gpu/gemm/variant.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher::arena {
 namespace {
 
-using gpu::sm90::ActivationType;
-using gpu::sm90::GemmKnobs;
-using gpu::sm90::OutputType;
+using gpu::ActivationType;
+using gpu::GemmKnobs;
+using gpu::OutputType;
 
 constexpr GemmKnobs tiles_of(int tokens, int stages) {
-  GemmKnobs knobs = gpu::sm90::default_knobs(gpu::sm90::Mma::kBlockScaled);
+  GemmKnobs knobs = gpu::default_knobs(gpu::Mma::kBlockScaled);
   knobs.tokens = tokens;
   knobs.stages = stages;
   return knobs;
@@ -44,12 +44,11 @@ const emulated::KernelSet& kernels() {
   return set;
 }
 
-gpu::sm90::GemmConfig config_of(const std::string& variant, bool dual) {
-  const gpu::sm90::Variant read = gpu::sm90::variant_from_name(variant);
+gpu::GemmConfig config_of(const std::string& variant, bool dual) {
+  const gpu::Variant read = gpu::variant_from_name(variant);
   const Problem problem{
       .name = "p", .op = dual ? Op::kDual : Op::kGemm, .groups = {{.m = 1, .n = 128, .k = 256}}};
-  return gpu::sm90::config_of(read.knobs, problem,
-                              gpu::sm90::products_of(read.knobs, problem.op).front());
+  return gpu::config_of(read.knobs, problem, gpu::products_of(read.knobs, problem.op).front());
 }
 
 // A launch as the driver is told of it.
@@ -76,7 +75,7 @@ class Call {
  public:
   Call(const std::string& variant, bool dual, std::uint64_t seed)
       : config_(config_of(variant, dual)),
-        gemm_(kernels().gemm(gpu::sm90::GemmKind::kPipelined, config_)),
+        gemm_(kernels().gemm(gpu::GemmKind::kPipelined, config_)),
         seed_(seed) {}
 
   void add(void* address, std::size_t bytes, const char* name, bool writable) {
@@ -101,22 +100,21 @@ class Call {
       emulator::launch(options, [&] { prepare_kernel(args); });
     } else {
       check_gemm(launch);
-      const gpu::sm90::GemmArgs args = args_of<gpu::sm90::GemmArgs>(launch);
+      const gpu::GemmArgs args = args_of<gpu::GemmArgs>(launch);
       emulator::launch(options, [&] { gemm_(args); });
     }
   }
 
  private:
   void check_gemm(const DriverLaunch& launch) const {
-    const std::uint32_t bytes =
-        gpu::sm90::shared_bytes_of(gpu::sm90::GemmKind::kPipelined, config_);
+    const std::uint32_t bytes = gpu::shared_bytes_of(gpu::GemmKind::kPipelined, config_);
     if (launch.shared_bytes == bytes && launch.thread_count == thread_count(config_)) return;
     throw Error(fmt::format("the GEMM needs {} threads and {} bytes, and got {} and {}",
                             thread_count(config_), bytes, launch.thread_count,
                             launch.shared_bytes));
   }
 
-  gpu::sm90::GemmConfig config_;
+  gpu::GemmConfig config_;
   emulated::KernelSet::Gemm gemm_;
   std::uint64_t seed_;
   emulator::DeviceMemory memory_;

@@ -15,15 +15,15 @@ using thresher::testing::Scene;
 
 constexpr const char* kDevices[] = {"emulator:sm100", "emulator:sm100_in_order"};
 
-std::vector<gpu::sm100::Variant> all_named() {
-  std::vector<gpu::sm100::Variant> variants = gpu::sm100::named_variants();
+std::vector<gpu::Variant> all_named() {
+  std::vector<gpu::Variant> variants = gpu::sm100::named_variants();
   variants.push_back(gpu::sm100::baseline());
   return variants;
 }
 
 // Those with tiles of so many rows.
 void agree_with_the_oracle(int weight_rows) {
-  for (const gpu::sm100::Variant& variant : all_named()) {
+  for (const gpu::Variant& variant : all_named()) {
     if (variant.knobs.weight_rows != weight_rows) continue;
     for (const Op op : {Op::kGemm, Op::kDual}) {
       const Engine engine({.device = kDevices[0], .emulator_seed = op == Op::kGemm ? 1u : 2u});
@@ -48,7 +48,7 @@ TEST(BlackwellVariants, PairsAgreeWithTheOracle) { agree_with_the_oracle(256); }
 // What the engine chooses from, as deep and as wide as it would be on a B200.
 TEST(BlackwellVariants, ChoicesAgreeWithTheOracle) {
   int run_count = 0;
-  for (const gpu::sm100::Variant& variant : gpu::sm100::choices()) {
+  for (const gpu::Variant& variant : gpu::sm100::choices()) {
     for (const Op op : {Op::kGemm, Op::kDual}) {
       const Engine engine({.device = kDevices[0], .emulator_seed = 7});
       const Problem problem =

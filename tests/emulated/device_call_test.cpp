@@ -14,19 +14,17 @@ namespace {
 using thresher::testing::make_problem;
 using thresher::testing::Scene;
 
-constexpr gpu::sm90::GemmKnobs kKnobs{
-    .tokens = 16, .split_k = 2, .launches = gpu::sm90::Launches::kStreams};
+constexpr gpu::GemmKnobs kKnobs{.tokens = 16, .split_k = 2, .launches = gpu::Launches::kStreams};
 
 // Two groups, so two launches, with `kernel` in the place of the GEMM.
-std::string message_of(KernelSet::Gemm kernel, const gpu::sm90::GemmKnobs& knobs = kKnobs) {
+std::string message_of(KernelSet::Gemm kernel, const gpu::GemmKnobs& knobs = kKnobs) {
   const Scene scene(Engine({.device = "emulator"}), make_problem({4, 5}, 64, 144));
   const Problem& problem = scene.problem();
-  const gpu::sm90::GemmPlan plan =
-      gpu::sm90::make_plan(knobs, {.problem = problem, .token_limit = 9, .limits = kFewSms});
+  const gpu::GemmPlan plan =
+      gpu::make_plan(knobs, {.problem = problem, .token_limit = 9, .limits = kFewSms});
   KernelSet kernels;
   kernels.add(plan.launches[0].kind, plan.launches[0].config, kernel);
-  add_kernels<kKnobs, Op::kGemm, gpu::sm90::ActivationType::kNvfp4, gpu::sm90::OutputType::kFp32>(
-      kernels);
+  add_kernels<kKnobs, Op::kGemm, gpu::ActivationType::kNvfp4, gpu::OutputType::kFp32>(kernels);
   DeviceCall call(problem, scene.operands(), /*tokens_max=*/9);
   try {
     call.run(plan, kernels, CallMemory(plan), {.launches = kKnobs.launches});
@@ -41,7 +39,7 @@ void expect_part(const std::string& message, const std::string& part) {
 }
 
 TEST(DeviceCall, Deadlock) {
-  const std::string message = message_of([](const gpu::sm90::GemmArgs&) {
+  const std::string message = message_of([](const gpu::GemmArgs&) {
     if (gpu::hw::thread_index() < 128) gpu::hw::sync_named(1, 256);
   });
   expect_part(message, "GEMM launch 1 of 2: ");
@@ -49,7 +47,7 @@ TEST(DeviceCall, Deadlock) {
 }
 
 TEST(DeviceCall, InputsAreReadOnly) {
-  const std::string message = message_of([](const gpu::sm90::GemmArgs& args) {
+  const std::string message = message_of([](const gpu::GemmArgs& args) {
     if (args.first_group == 0) return;
     gpu::hw::store_global(const_cast<gpu::u32*>(args.table.token_counts), 0u);
   });
@@ -58,7 +56,7 @@ TEST(DeviceCall, InputsAreReadOnly) {
 }
 
 TEST(DeviceCall, NothingBeyondTheLastElementOfC) {
-  const std::string message = message_of([](const gpu::sm90::GemmArgs& args) {
+  const std::string message = message_of([](const gpu::GemmArgs& args) {
     const auto& entry = args.table.entries[0];
     const gpu::u64 end = entry.c + (3 * entry.c_stride_elements + entry.n) * 4;
     gpu::hw::store_global(reinterpret_cast<gpu::u32*>(end), 0u);
@@ -67,7 +65,7 @@ TEST(DeviceCall, NothingBeyondTheLastElementOfC) {
 }
 
 TEST(DeviceCall, CountersMustBeZeroAgain) {
-  EXPECT_EQ(message_of([](const gpu::sm90::GemmArgs& args) {
+  EXPECT_EQ(message_of([](const gpu::GemmArgs& args) {
               const bool first = args.first_group == 0 && gpu::hw::block_index() == 0;
               if (first && gpu::hw::thread_index() == 0) gpu::hw::store_global(args.counters, 1u);
             }),
@@ -76,7 +74,7 @@ TEST(DeviceCall, CountersMustBeZeroAgain) {
 
 // Groups on streams of their own know nothing of each other, but all of what came before them.
 TEST(DeviceCall, StreamsRunSideBySide) {
-  const std::string message = message_of([](const gpu::sm90::GemmArgs& args) {
+  const std::string message = message_of([](const gpu::GemmArgs& args) {
     if (gpu::hw::block_index() != 0 || gpu::hw::thread_index() != 0) return;
     gpu::hw::load_global(args.images);
     gpu::hw::atomic_add(args.counters + 1, 1);
@@ -89,11 +87,11 @@ TEST(DeviceCall, StreamsRunSideBySide) {
 
 // Without a prologue nothing comes before the first of them.
 TEST(DeviceCall, WithoutAPrologueTheFirstGroupIsNoOneElses) {
-  gpu::sm90::GemmKnobs knobs = gpu::sm90::default_knobs(gpu::sm90::Mma::kWarp);
+  gpu::GemmKnobs knobs = gpu::default_knobs(gpu::Mma::kWarp);
   knobs.launches = kKnobs.launches;
-  ASSERT_EQ(knobs.prologue, gpu::sm90::Prologue::kNone);
+  ASSERT_EQ(knobs.prologue, gpu::Prologue::kNone);
   const std::string message = message_of(
-      [](const gpu::sm90::GemmArgs& args) {
+      [](const gpu::GemmArgs& args) {
         if (gpu::hw::block_index() != 0 || gpu::hw::thread_index() != 0) return;
         auto* const c = reinterpret_cast<gpu::u32*>(args.table.entries[0].c);
         if (args.first_group == 0) gpu::hw::store_global(c, 1u);
@@ -107,8 +105,8 @@ TEST(DeviceCall, WithoutAPrologueTheFirstGroupIsNoOneElses) {
 TEST(DeviceCall, KernelsThatAreNotThere) {
   const Scene scene(Engine({.device = "emulator"}), make_problem({4}, 64, 64));
   const Problem& problem = scene.problem();
-  const gpu::sm90::GemmPlan plan =
-      gpu::sm90::make_plan(kKnobs, {.problem = problem, .token_limit = 4, .limits = kFewSms});
+  const gpu::GemmPlan plan =
+      gpu::make_plan(kKnobs, {.problem = problem, .token_limit = 4, .limits = kFewSms});
   DeviceCall call(problem, scene.operands(), /*tokens_max=*/4);
   EXPECT_FALSE(KernelSet().has(plan));
   EXPECT_THROW(call.run(plan, KernelSet(), CallMemory(plan), {}), Error);

@@ -8,8 +8,9 @@
 
 #include "emulated/backend.hpp"
 #include "emulated/device_call.hpp"
+#include "gpu/gemm/variant.hpp"
 #include "gpu/sm80/choose.hpp"
-#include "gpu/sm90/variant.hpp"
+#include "gpu/sm90/choose.hpp"
 #include "gpu/variants_row.hpp"
 #include "support/scene.hpp"
 
@@ -19,10 +20,10 @@ namespace {
 using thresher::testing::make_problem;
 using thresher::testing::Scene;
 
-std::vector<gpu::sm90::Variant> variants_with_kernels() {
-  std::vector<gpu::sm90::Variant> variants = gpu::sm90::named_variants();
-  variants.push_back(gpu::sm90::plain_variant());
-  for (const gpu::sm90::Variant& variant : gpu::sm80::named_variants()) variants.push_back(variant);
+std::vector<gpu::Variant> variants_with_kernels() {
+  std::vector<gpu::Variant> variants = gpu::sm90::named_variants();
+  variants.push_back(gpu::sm90::baseline());
+  for (const gpu::Variant& variant : gpu::sm80::named_variants()) variants.push_back(variant);
   variants.push_back(gpu::sm80::baseline());
   return variants;
 }
@@ -48,7 +49,7 @@ std::vector<std::pair<Activations, Output>> every_type() {
 // Whatever a device runs by a variant that has a name, of every type, the emulator runs too.
 // How many problems it runs.
 int check_kernels(const Backend& backend, const std::string& variant, const SmLimits& limits) {
-  const gpu::sm90::Variant read = gpu::sm90::variant_from_name(variant);
+  const gpu::Variant read = gpu::variant_from_name(variant);
   int supported_count = 0;
   for (const Op op : {Op::kGemm, Op::kDual}) {
     for (const auto& [activations, output] : every_type()) {
@@ -69,8 +70,7 @@ TEST(EveryType, HasItsKernels) {
   small.shared_bytes_per_sm = 100 << 10;
   for (const SmLimits& limits : {kFewSms, SmLimits{}, small, SmLimits{.compute_capability = 100}}) {
     std::vector<std::string> variants = backend.named_variants();
-    for (const gpu::sm90::Mma mma :
-         {gpu::sm90::Mma::kWarpgroup, gpu::sm90::Mma::kWarp, gpu::sm90::Mma::kBlockScaled}) {
+    for (const gpu::Mma mma : {gpu::Mma::kWarpgroup, gpu::Mma::kWarp, gpu::Mma::kBlockScaled}) {
       variants.push_back(gpu::variants_row(mma).baseline());
     }
     int supported_count = 0;
@@ -81,7 +81,7 @@ TEST(EveryType, HasItsKernels) {
   }
 }
 
-class NamedVariant : public ::testing::TestWithParam<gpu::sm90::Variant> {};
+class NamedVariant : public ::testing::TestWithParam<gpu::Variant> {};
 
 TEST_P(NamedVariant, AgreesWithTheOracle) {
   for (const Op op : {Op::kGemm, Op::kDual}) {
@@ -96,7 +96,7 @@ TEST_P(NamedVariant, AgreesWithTheOracle) {
   }
 }
 
-std::string test_name(const ::testing::TestParamInfo<gpu::sm90::Variant>& info) {
+std::string test_name(const ::testing::TestParamInfo<gpu::Variant>& info) {
   std::string text = name(info.param);
   for (char& c : text) {
     if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';

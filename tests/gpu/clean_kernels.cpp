@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "gpu/gemm/entry_source.hpp"
 #include "gpu/runtime/compiler.hpp"
 #include "gpu/runtime/cubin_cache.hpp"
-#include "gpu/sm90/entry_source.hpp"
 
 namespace thresher::gpu {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "engine/plan_file.hpp"
 #include "gpu/fake_device.hpp"
+#include "gpu/gemm/kernels/gemm_args.hpp"
 #include "gpu/runtime/temporary_folder.hpp"
-#include "gpu/sm90/kernels/gemm_args.hpp"
 #include "nvfp4/error_message.hpp"
 #include "support/scene.hpp"
 

@@ -71,7 +71,7 @@ class Prepare {
   THRESHER_DEVICE void write_table() const {
     if (thread_ >= args_.group_count) return;
     const ArenaGroup& group = args_.groups[thread_];
-    gpu::sm90::GroupEntry* const entry = at<gpu::sm90::GroupEntry>(args_.entries) + thread_;
+    gpu::GroupEntry* const entry = at<gpu::GroupEntry>(args_.entries) + thread_;
     hw::store_global(&entry->weights, group.images);
     hw::store_global(&entry->activations, group.tokens);
     hw::store_global(&entry->activation_scales, group.plain_token_scales);

@@ -2,7 +2,7 @@
 // What a call of an arena entry hands to its first kernel: the same bytes as entry.py writes.
 #pragma once
 
-#include "gpu/sm90/kernels/gemm_args.hpp"
+#include "gpu/gemm/kernels/gemm_args.hpp"
 
 namespace thresher::arena {
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rule is Hopper's (sm90/choose.cpp), with shapes and times of its own.
 #include "gpu/sm100/choose.hpp"
 
+#include "gpu/gemm/choice_rule.hpp"
 #include "gpu/sm100/gemm_support.hpp"
 #include "gpu/sm100/model.hpp"
-#include "gpu/sm90/choose.hpp"
 
 namespace thresher::gpu::sm100 {
 namespace {
@@ -35,8 +34,8 @@ std::vector<Variant> choices() {
 }
 
 Variant choose(const Problem& problem, std::int64_t token_limit, const SmLimits& limits) {
-  const sm90::ChoiceRule rule{tile_times(), [](const GemmKnobs&) { return false; }, why_not};
-  return {.knobs = sm90::soonest(shapes(), default_knobs(), {problem, token_limit, limits}, rule)};
+  const ChoiceRule rule{tile_times(), [](const GemmKnobs&) { return false; }, why_not};
+  return {.knobs = soonest(shapes(), default_knobs(), {problem, token_limit, limits}, rule)};
 }
 
 std::vector<Variant> named_variants() {
@@ -50,34 +49,32 @@ std::vector<Variant> named_variants() {
   turn([](GemmKnobs& k) { k.tokens = 64; });
   turn([](GemmKnobs& k) { k.tokens = 256, k.stages = 2; });
   turn([](GemmKnobs& k) { k.stages = 2; });
-  turn([](GemmKnobs& k) { k.widths = sm90::Widths::kFixed; });
-  turn([](GemmKnobs& k) { k.store = sm90::Store::kVectors; });
+  turn([](GemmKnobs& k) { k.widths = Widths::kFixed; });
+  turn([](GemmKnobs& k) { k.store = Store::kVectors; });
   turn([](GemmKnobs& k) { k.tokens = 32, k.stages = 2, k.blocks_per_sm = 2; });
-  turn([](GemmKnobs& k) { k.launches = sm90::Launches::kPerGroup; });
-  turn([](GemmKnobs& k) { k.launches = sm90::Launches::kStreams; });
-  turn([](GemmKnobs& k) { k.dual = sm90::Dual::kTwoPass; });
+  turn([](GemmKnobs& k) { k.launches = Launches::kPerGroup; });
+  turn([](GemmKnobs& k) { k.launches = Launches::kStreams; });
+  turn([](GemmKnobs& k) { k.dual = Dual::kTwoPass; });
   turn([](GemmKnobs& k) { k.weight_rows = 256; });
   turn([](GemmKnobs& k) {
-    k.tokens = 32, k.weight_rows = 256, k.stages = 5, k.store = sm90::Store::kVectors;
+    k.tokens = 32, k.weight_rows = 256, k.stages = 5, k.store = Store::kVectors;
   });
-  turn([](GemmKnobs& k) { k.stages = 3, k.store = sm90::Store::kStaged; });
-  turn([](GemmKnobs& k) { k.schedule = sm90::Schedule::kBalanced; });
+  turn([](GemmKnobs& k) { k.stages = 3, k.store = Store::kStaged; });
+  turn([](GemmKnobs& k) { k.schedule = Schedule::kBalanced; });
   turn([](GemmKnobs& k) { k.split_k = 2; });
   turn([](GemmKnobs& k) {
-    k.tokens = 64, k.weight_rows = 256, k.store = sm90::Store::kStaged;
-    k.schedule = sm90::Schedule::kBalanced;
+    k.tokens = 64, k.weight_rows = 256, k.store = Store::kStaged;
+    k.schedule = Schedule::kBalanced;
   });
-  turn([](GemmKnobs& k) { k.weight_rows = 256, k.dual = sm90::Dual::kTwoPass; });
-  turn([](GemmKnobs& k) { k.loads = sm90::Loads::kMulticast; });
+  turn([](GemmKnobs& k) { k.weight_rows = 256, k.dual = Dual::kTwoPass; });
+  turn([](GemmKnobs& k) { k.loads = Loads::kMulticast; });
   turn([](GemmKnobs& k) {
-    k.tokens = 64, k.loads = sm90::Loads::kMulticast, k.store = sm90::Store::kStaged;
-    k.schedule = sm90::Schedule::kBalanced;
+    k.tokens = 64, k.loads = Loads::kMulticast, k.store = Store::kStaged;
+    k.schedule = Schedule::kBalanced;
   });
-  turn([](GemmKnobs& k) { k.loads = sm90::Loads::kMulticast, k.dual = sm90::Dual::kTwoPass; });
-  turn([](GemmKnobs& k) { k.weight_rows = 256, k.loads = sm90::Loads::kBoxes; });
-  turn([](GemmKnobs& k) {
-    k.loads = sm90::Loads::kBoxes, k.split_k = 2, k.dual = sm90::Dual::kTwoPass;
-  });
+  turn([](GemmKnobs& k) { k.loads = Loads::kMulticast, k.dual = Dual::kTwoPass; });
+  turn([](GemmKnobs& k) { k.weight_rows = 256, k.loads = Loads::kBoxes; });
+  turn([](GemmKnobs& k) { k.loads = Loads::kBoxes, k.split_k = 2, k.dual = Dual::kTwoPass; });
   variants.push_back({.knobs = default_knobs(), .graph = true});
   return variants;
 }
@@ -85,8 +82,8 @@ std::vector<Variant> named_variants() {
 Variant baseline() {
   Variant variant{.knobs = default_knobs()};
   variant.knobs.stages = 2;
-  variant.knobs.launches = sm90::Launches::kPerGroup;
-  variant.knobs.dual = sm90::Dual::kTwoPass;
+  variant.knobs.launches = Launches::kPerGroup;
+  variant.knobs.dual = Dual::kTwoPass;
   return variant;
 }
 

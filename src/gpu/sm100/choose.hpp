@@ -5,11 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "gpu/sm90/variant.hpp"
+#include "gpu/gemm/variant.hpp"
 
 namespace thresher::gpu::sm100 {
-
-using sm90::Variant;
 
 // All that it can be, but for a problem that none of them can run.
 std::vector<Variant> choices();

@@ -3,26 +3,25 @@
 
 #include <fmt/format.h>
 
+#include "gpu/gemm/gemm_support.hpp"
+#include "gpu/gemm/plan_extents.hpp"
 #include "gpu/sm100/kernels/tensor_layout.hpp"
-#include "gpu/sm90/gemm_support.hpp"
-#include "gpu/sm90/plan_extents.hpp"
 
 namespace thresher::gpu::sm100 {
 namespace {
 
 // Knobs of other kernels that this one has a single setting of.
 std::string why_not_others(const GemmKnobs& knobs) {
-  return sm90::first_of(
-      {sm90::unless(knobs.kind == sm90::GemmKind::kPipelined,
-                    "there is no plain kernel for Blackwell: take kernel = pipelined"),
-       sm90::unless(knobs.specialised, "warps have roles here: take roles = split"),
-       sm90::unless(knobs.consumer_warpgroups == 1,
-                    "four warps reach all lanes of tensor memory: take warpgroups = 1"),
-       sm90::unless(knobs.fragment_steps == 4, "nothing is decoded here: take steps = 4"),
-       sm90::unless(knobs.arrive == sm90::Arrive::kThread,
-                    "commits free the stages here: take arrive = thread"),
-       sm90::unless(knobs.prologue == sm90::Prologue::kNone,
-                    "the kernel reads activations as they are: take prologue = none")});
+  return first_of({unless(knobs.kind == GemmKind::kPipelined,
+                          "there is no plain kernel for Blackwell: take kernel = pipelined"),
+                   unless(knobs.specialised, "warps have roles here: take roles = split"),
+                   unless(knobs.consumer_warpgroups == 1,
+                          "four warps reach all lanes of tensor memory: take warpgroups = 1"),
+                   unless(knobs.fragment_steps == 4, "nothing is decoded here: take steps = 4"),
+                   unless(knobs.arrive == Arrive::kThread,
+                          "commits free the stages here: take arrive = thread"),
+                   unless(knobs.prologue == Prologue::kNone,
+                          "the kernel reads activations as they are: take prologue = none")});
 }
 
 std::string why_not_values(const GemmKnobs& knobs) {
@@ -32,7 +31,7 @@ std::string why_not_values(const GemmKnobs& knobs) {
            "128 or 256";
   }
   if (knobs.tokens % 8 != 0) return fmt::format("tokens = {} is not a multiple of 8", knobs.tokens);
-  if (knobs.loads == sm90::Loads::kMulticast && knobs.weight_rows != rows) {
+  if (knobs.loads == Loads::kMulticast && knobs.weight_rows != rows) {
     return "two blocks with the same 128 rows of weights share them: with loads = multicast take "
            "rows = 128";
   }
@@ -40,10 +39,10 @@ std::string why_not_values(const GemmKnobs& knobs) {
     return fmt::format("a pair of blocks shares the tokens: tokens = {} is not a multiple of 16",
                        knobs.tokens);
   }
-  return sm90::first_of({sm90::why_not_between("tokens", knobs.tokens, 8, 256),
-                         sm90::why_not_between("stages", knobs.stages, 2, 16),
-                         sm90::why_not_between("split_k", knobs.split_k, 1, 64),
-                         sm90::why_not_between("blocks", knobs.blocks_per_sm, 1, 2)});
+  return first_of({why_not_between("tokens", knobs.tokens, 8, 256),
+                   why_not_between("stages", knobs.stages, 2, 16),
+                   why_not_between("split_k", knobs.split_k, 1, 64),
+                   why_not_between("blocks", knobs.blocks_per_sm, 1, 2)});
 }
 
 std::string why_not_activations(Activations activations) {
@@ -65,14 +64,14 @@ std::string why_not_columns(const GemmConfig& config) {
 }  // namespace
 
 std::string why_not(const GemmKnobs& knobs, const PlanRequest& request) {
-  std::string reason = sm90::first_of({why_not_activations(request.problem.activations),
-                                       why_not_others(knobs), why_not_values(knobs)});
+  std::string reason = first_of({why_not_activations(request.problem.activations),
+                                 why_not_others(knobs), why_not_values(knobs)});
   if (!reason.empty()) return reason;
   for (const Product product : products_of(knobs, request.problem.op)) {
     const GemmConfig config = config_of(knobs, request.problem, product);
-    reason = sm90::first_of({why_not_schedule(config), why_not_columns(config),
-                             why_not_shared(knobs.kind, config, request.limits),
-                             why_not_size(config, request)});
+    reason = first_of({why_not_schedule(config), why_not_columns(config),
+                       why_not_shared(knobs.kind, config, request.limits),
+                       why_not_size(config, request)});
     if (!reason.empty()) return reason;
   }
   return {};

@@ -13,7 +13,7 @@ constexpr double kMultiplyAddsPerNs = kGopPerS / kSms / 2;
 constexpr double kColumnsLeast = 64;
 
 // Of 64 k, as the other kernels' tiles: MMAs and what is fetched go on beside each other.
-double k_tile_ns(const GemmConfig& config, int width, const sm90::Company& company) {
+double k_tile_ns(const GemmConfig& config, int width, const Company& company) {
   const double products = products_per_tile(config.product);
   // Blocks that share weights bring half of them each, and have half of the tokens.
   const int sharers = shares_weights(config) ? blocks_per_tile(config) : 1;
@@ -29,12 +29,12 @@ double k_tile_ns(const GemmConfig& config, int width, const sm90::Company& compa
 
 }  // namespace
 
-const sm90::TileTimes& tile_times() {
-  static const sm90::TileTimes times{.k_tile = k_tile_ns,
-                                     .finish = 2000,
-                                     .parts = 4000,
-                                     .parts_least = 2000,
-                                     .at_gop_per_s = kGopPerS};
+const TileTimes& tile_times() {
+  static const TileTimes times{.k_tile = k_tile_ns,
+                               .finish = 2000,
+                               .parts = 4000,
+                               .parts_least = 2000,
+                               .at_gop_per_s = kGopPerS};
   return times;
 }
 

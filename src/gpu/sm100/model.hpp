@@ -3,7 +3,7 @@
 // (docs/blackwell.md has their sources), and fitted to no measurement: never run on a Blackwell.
 #pragma once
 
-#include "gpu/sm90/model.hpp"
+#include "gpu/gemm/model.hpp"
 
 namespace thresher::gpu::sm100 {
 
@@ -14,6 +14,6 @@ inline constexpr double kL2BytesPerNs = 10000;
 // Barriers, copies of scales and commits of 64 k.
 inline constexpr double kOverheadNs = 15;
 
-const sm90::TileTimes& tile_times();
+const TileTimes& tile_times();
 
 }  // namespace thresher::gpu::sm100

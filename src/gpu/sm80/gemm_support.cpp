@@ -3,43 +3,41 @@
 
 #include <fmt/format.h>
 
-#include "gpu/sm90/gemm_support.hpp"
-#include "gpu/sm90/plan_extents.hpp"
+#include "gpu/gemm/gemm_support.hpp"
+#include "gpu/gemm/plan_extents.hpp"
 
 namespace thresher::gpu::sm80 {
 namespace {
 
-using sm90::GemmConfig;
-
 // Knobs of Hopper's kernels that this one has a single setting of.
 std::string why_not_hopper(const GemmKnobs& knobs) {
-  return sm90::first_of(
-      {sm90::unless(knobs.kind == sm90::GemmKind::kPipelined,
-                    "there is no plain kernel for warps: take kernel = pipelined"),
-       sm90::unless(!knobs.specialised, "all warps load and multiply here: take roles = same"),
-       sm90::unless(knobs.store != sm90::Store::kStaged,
-                    "bulk copies need Hopper: take store = direct or vectors"),
-       sm90::unless(knobs.fragment_steps == 2, "warps decode two steps at a time: take steps = 2"),
-       sm90::unless(knobs.arrive == sm90::Arrive::kThread,
-                    "a block's barrier frees the stages here: take arrive = thread"),
-       sm90::unless(knobs.prologue != sm90::Prologue::kInside,
-                    "blocks do not wait for each other here: take prologue = kernel or none")});
+  return first_of(
+      {unless(knobs.kind == GemmKind::kPipelined,
+              "there is no plain kernel for warps: take kernel = pipelined"),
+       unless(!knobs.specialised, "all warps load and multiply here: take roles = same"),
+       unless(knobs.store != Store::kStaged,
+              "bulk copies need Hopper: take store = direct or vectors"),
+       unless(knobs.fragment_steps == 2, "warps decode two steps at a time: take steps = 2"),
+       unless(knobs.arrive == Arrive::kThread,
+              "a block's barrier frees the stages here: take arrive = thread"),
+       unless(knobs.prologue != Prologue::kInside,
+              "blocks do not wait for each other here: take prologue = kernel or none")});
 }
 
 std::string why_not_values(const GemmKnobs& knobs) {
   if (knobs.tokens % 8 != 0) return fmt::format("tokens = {} is not a multiple of 8", knobs.tokens);
-  return sm90::first_of({sm90::why_not_between("tokens", knobs.tokens, 8, 128),
-                         sm90::why_not_one_of("rows", knobs.weight_rows, {128, 256}),
-                         sm90::why_not_one_of("warpgroups", knobs.consumer_warpgroups, {1, 2, 4}),
-                         sm90::why_not_between("stages", knobs.stages, 2, 16),
-                         sm90::why_not_between("split_k", knobs.split_k, 1, 64),
-                         sm90::why_not_between("blocks", knobs.blocks_per_sm, 1, 8)});
+  return first_of({why_not_between("tokens", knobs.tokens, 8, 128),
+                   why_not_one_of("rows", knobs.weight_rows, {128, 256}),
+                   why_not_one_of("warpgroups", knobs.consumer_warpgroups, {1, 2, 4}),
+                   why_not_between("stages", knobs.stages, 2, 16),
+                   why_not_between("split_k", knobs.split_k, 1, 64),
+                   why_not_between("blocks", knobs.blocks_per_sm, 1, 8)});
 }
 
 // Every part must have some k: a tile without is how a block learns that it is done.
 std::string why_not_parts(const GemmKnobs& knobs, const Problem& problem) {
   for (const Group& group : problem.groups) {
-    const std::int64_t k_tiles = divide_up(group.k, sm90::kTileK);
+    const std::int64_t k_tiles = divide_up(group.k, kTileK);
     const std::int64_t each = divide_up(k_tiles, knobs.split_k);
     if ((knobs.split_k - 1) * each < k_tiles) continue;
     return fmt::format("split_k = {} leaves a part without any of k = {}: take a smaller one",
@@ -57,7 +55,7 @@ int other_registers(const GemmConfig& config) {
   const int fragments = 4 * strips;
   const int tokens = config.tokens / 2;
   const int loops = decodes_tokens(config) ? 85 : 45;
-  const int gates = config.product == sm90::Product::kUpPass ? 8 * strips : 0;
+  const int gates = config.product == Product::kUpPass ? 8 * strips : 0;
   return loops + packed + fragments + tokens + gates;
 }
 
@@ -76,16 +74,16 @@ std::string why_not_registers(const GemmConfig& config) {
 
 std::string why_not(const GemmKnobs& knobs, const PlanRequest& request) {
   std::string reason =
-      sm90::first_of({why_not_hopper(knobs), sm90::why_not_loads(knobs), why_not_values(knobs)});
+      first_of({why_not_hopper(knobs), why_not_loads(knobs), why_not_values(knobs)});
   if (reason.empty()) reason = why_not_parts(knobs, request.problem);
   if (!reason.empty()) return reason;
-  for (const sm90::Product product : products_of(knobs, request.problem.op)) {
+  for (const Product product : products_of(knobs, request.problem.op)) {
     const GemmConfig config = config_of(knobs, request.problem, product);
     reason = why_not_rows(config);
     if (reason.empty()) {
-      reason = sm90::first_of({why_not_schedule(config),
-                               why_not_shared(knobs.kind, config, request.limits),
-                               why_not_registers(config), why_not_size(config, request)});
+      reason =
+          first_of({why_not_schedule(config), why_not_shared(knobs.kind, config, request.limits),
+                    why_not_registers(config), why_not_size(config, request)});
     }
     if (!reason.empty()) return reason;
   }

@@ -5,14 +5,11 @@
 
 #include <string>
 
-#include "gpu/sm90/gemm_plan.hpp"
+#include "gpu/gemm/gemm_plan.hpp"
 
 namespace thresher::gpu::sm80 {
 
-using sm90::GemmKnobs;
-using sm90::PlanRequest;
-
-constexpr GemmKnobs default_knobs() { return sm90::default_knobs(sm90::Mma::kWarp); }
+constexpr GemmKnobs default_knobs() { return gpu::default_knobs(Mma::kWarp); }
 
 // Empty: they can. `knobs.mma` is kWarp.
 std::string why_not(const GemmKnobs& knobs, const PlanRequest& request);

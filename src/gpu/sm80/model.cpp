@@ -4,8 +4,6 @@
 namespace thresher::gpu::sm80 {
 namespace {
 
-using sm90::GemmConfig;
-
 // An H200's SM per cycle: what its warps multiply, as others have measured it, and what NVIDIA
 // states of shared memory and instructions.
 constexpr double kCyclesPerNs = 1.98;
@@ -35,20 +33,20 @@ constexpr int kManySums = 96;
 constexpr double kCrowded = 1.21;
 
 bool copies_rows(const GemmConfig& config) {
-  return config.prologue == sm90::Prologue::kNone && !decodes_tokens(config);
+  return config.prologue == Prologue::kNone && !decodes_tokens(config);
 }
 
 // All that a k tile of a block takes of the SM.
-double k_tile_ns(const GemmConfig& config, int width, const sm90::Company& company) {
+double k_tile_ns(const GemmConfig& config, int width, const Company& company) {
   const double rows = multiplied_rows(config);
   const double warps = static_cast<double>(consumer_threads(config)) / hw::kWarpThreads;
-  const double multiply = rows * width * sm90::kTileK / kMultiplyAdds;
-  const double weight_bytes = static_cast<double>(config.weight_rows) / sm90::kTileRows *
-                              static_cast<double>(sm90::kTileBytes);
+  const double multiply = rows * width * kTileK / kMultiplyAdds;
+  const double weight_bytes =
+      static_cast<double>(config.weight_rows) / kTileRows * static_cast<double>(kTileBytes);
   // Written once, and tokens read by every warp.
-  const double shared = (2 * weight_bytes + sm90::image_bytes(width) * (1 + warps)) / kSharedBytes;
-  const double mmas = rows / 16 * width / 8 * sm90::kStepsPerTile;
-  const double blocks_of_tokens = decodes_tokens(config) ? width * sm90::kStepsPerTile : 0;
+  const double shared = (2 * weight_bytes + image_bytes(width) * (1 + warps)) / kSharedBytes;
+  const double mmas = rows / 16 * width / 8 * kStepsPerTile;
+  const double blocks_of_tokens = decodes_tokens(config) ? width * kStepsPerTile : 0;
   const double instructions =
       kPerMma * mmas + (kPerKTile + (copies_rows(config) ? kCopyRows : 0)) * warps +
       kDecodeWeights * rows / 16 + kDecodeTokens * blocks_of_tokens / hw::kWarpThreads;
@@ -61,13 +59,13 @@ double k_tile_ns(const GemmConfig& config, int width, const sm90::Company& compa
 
 }  // namespace
 
-const sm90::TileTimes& tile_times() {
-  static const sm90::TileTimes times{.k_tile = k_tile_ns,
-                                     .finish = 2000,
-                                     .parts = 6000,
-                                     .parts_least = 3000,
-                                     .prologue = 2000,
-                                     .at_gop_per_s = kGopPerS};
+const TileTimes& tile_times() {
+  static const TileTimes times{.k_tile = k_tile_ns,
+                               .finish = 2000,
+                               .parts = 6000,
+                               .parts_least = 3000,
+                               .prologue = 2000,
+                               .at_gop_per_s = kGopPerS};
   return times;
 }
 

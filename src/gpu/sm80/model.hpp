@@ -3,10 +3,10 @@
 // has run them.
 #pragma once
 
-#include "gpu/sm90/model.hpp"
+#include "gpu/gemm/model.hpp"
 
 namespace thresher::gpu::sm80 {
 
-const sm90::TileTimes& tile_times();
+const TileTimes& tile_times();
 
 }  // namespace thresher::gpu::sm80

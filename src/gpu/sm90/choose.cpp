@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rule, in words: of all tile shapes, and of both schedules, take the one that should be done
-// first by the model of time (model.hpp).
 #include "gpu/sm90/choose.hpp"
 
-#include <algorithm>
-#include <vector>
-
+#include "gpu/gemm/choice_rule.hpp"
+#include "gpu/sm90/gemm_support.hpp"
 #include "gpu/sm90/model.hpp"
 
 namespace thresher::gpu::sm90 {
@@ -15,18 +12,7 @@ constexpr int kTokenChoices[] = {8, 16, 32, 48, 64, 80, 96, 104, 112, 128};
 constexpr int kRowChoices[] = {128, 192, 256};
 constexpr int kTokensOf192Rows = 64;  // and more: with fewer, nobody has timed them
 
-constexpr double kWorthParts = 0.98;
 constexpr int kPartsTokens = 32;  // of other widths the compiler cannot keep all parts' sums
-
-// The groups with their tokens; where nobody knows these, as if all groups had the same.
-std::vector<Group> with_tokens(const Problem& problem, std::int64_t token_limit) {
-  std::vector<Group> groups = problem.groups;
-  if (token_count(problem) > 0 || groups.empty()) return groups;
-  for (Group& group : groups) {
-    group.m = divide_up(token_limit, static_cast<std::int64_t>(groups.size()));
-  }
-  return groups;
-}
 
 // A tile shape with what suits it.
 GemmKnobs knobs_for(int tokens, int rows) {
@@ -70,41 +56,59 @@ std::vector<Variant> choices() {
   return all;
 }
 
-GemmKnobs soonest(const std::vector<GemmKnobs>& shapes, const GemmKnobs& otherwise,
-                  const PlanRequest& request, const ChoiceRule& rule) {
-  const std::vector<Group> groups = with_tokens(request.problem, request.token_limit);
-  const auto span_ns = [&](const GemmKnobs& knobs) {
-    const Product product = products_of(knobs, request.problem.op).front();
-    const double prologue_ns = knobs.prologue == Prologue::kKernel ? rule.times.prologue : 0;
-    return prologue_ns + Tiling(groups, knobs.kind, config_of(knobs, request.problem, product),
-                                request.limits, rule.times)
-                             .span_ns();
-  };
-  // What does not fit (floats take more room to be staged) or cannot be counted is passed over.
-  GemmKnobs best = otherwise;
-  double best_ns = -1;
-  for (GemmKnobs knobs : shapes) {
-    double ns = span_ns(knobs);
-    if (rule.may_have_parts(knobs)) {
-      GemmKnobs balanced = knobs;
-      balanced.schedule = Schedule::kBalanced;
-      const double balanced_ns = span_ns(balanced);
-      if (balanced_ns < kWorthParts * ns) {
-        knobs = balanced;
-        ns = balanced_ns;
-      }
-    }
-    if (best_ns >= 0 && ns >= best_ns) continue;
-    if (!rule.why_not(knobs, request).empty()) continue;
-    best = knobs;
-    best_ns = ns;
-  }
-  return best;
+Variant choose(const Problem& problem, std::int64_t token_limit, const SmLimits& limits) {
+  const ChoiceRule rule{tile_times(), may_have_parts, why_not};
+  return {.knobs = soonest(shapes(), {}, {problem, token_limit, limits}, rule)};
 }
 
-Variant choose(const Problem& problem, std::int64_t token_limit, const SmLimits& limits) {
-  const ChoiceRule rule{hopper_times(), may_have_parts, why_not};
-  return {.knobs = soonest(shapes(), {}, {problem, token_limit, limits}, rule)};
+std::vector<Variant> named_variants() {
+  std::vector<Variant> variants{Variant{}};
+  const auto turn = [&](auto change) {
+    Variant variant;
+    change(variant.knobs);
+    variants.push_back(variant);
+  };
+  turn([](GemmKnobs& k) { k.kind = GemmKind::kPlain, k.launches = Launches::kPerGroup; });
+  turn([](GemmKnobs& k) { k.stages = 2; });
+  turn([](GemmKnobs& k) { k.tokens = 64; });
+  for (const Prologue prologue : {Prologue::kKernel, Prologue::kInside}) {
+    turn([=](GemmKnobs& k) { k.tokens = 16, k.stages = 6, k.prologue = prologue; });
+  }
+  turn([](GemmKnobs& k) { k.tokens = 256, k.stages = 3; });
+  turn([](GemmKnobs& k) { k.widths = Widths::kFixed; });
+  turn([](GemmKnobs& k) {
+    k.tokens = 64, k.weight_rows = 256, k.fragment_steps = 2, k.store = Store::kVectors;
+  });
+  turn([](GemmKnobs& k) {
+    k.weight_rows = 256, k.fragment_steps = 2, k.stages = 6, k.store = Store::kVectors;
+    k.schedule = Schedule::kBalanced, k.prologue = Prologue::kInside;
+  });
+  turn([](GemmKnobs& k) { k.fragment_steps = 2; });
+  turn([](GemmKnobs& k) { k.specialised = false; });
+  turn([](GemmKnobs& k) { k.store = Store::kStaged; });
+  turn([](GemmKnobs& k) { k.store = Store::kVectors; });
+  turn([](GemmKnobs& k) { k.schedule = Schedule::kBalanced; });
+  turn([](GemmKnobs& k) { k.split_k = 2; });
+  turn([](GemmKnobs& k) {
+    k.weight_rows = 192, k.consumer_warpgroups = 3, k.fragment_steps = 2, k.stages = 6;
+    k.store = Store::kVectors, k.prologue = Prologue::kInside;
+  });
+  turn([](GemmKnobs& k) {
+    k.tokens = 64, k.consumer_warpgroups = 1, k.fragment_steps = 2, k.blocks_per_sm = 2;
+  });
+  turn([](GemmKnobs& k) { k.arrive = Arrive::kWarp; });
+  turn([](GemmKnobs& k) { k.launches = Launches::kPerGroup; });
+  turn([](GemmKnobs& k) { k.launches = Launches::kStreams; });
+  turn([](GemmKnobs& k) {
+    k.consumer_warpgroups = 1, k.fragment_steps = 2, k.dual = Dual::kTwoPass;
+  });
+  variants.push_back({.knobs = {}, .graph = true});
+  return variants;
+}
+
+Variant baseline() {
+  return {
+      .knobs = {.kind = GemmKind::kPlain, .launches = Launches::kPerGroup, .dual = Dual::kTwoPass}};
 }
 
 }  // namespace thresher::gpu::sm90

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which variant runs a problem when nobody says.
+// Which of Hopper's variants runs a problem when nobody says, and those that have a name.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "gpu/sm90/model.hpp"
-#include "gpu/sm90/variant.hpp"
+#include "gpu/gemm/variant.hpp"
 
 namespace thresher::gpu::sm90 {
 
@@ -17,16 +16,10 @@ std::vector<Variant> choices();
 // it is their sum.
 Variant choose(const Problem& problem, std::int64_t token_limit, const SmLimits& limits);
 
-// How an architecture chooses: by these times, with a balanced schedule where that is possible.
-struct ChoiceRule {
-  const TileTimes& times;
-  bool (*may_have_parts)(const GemmKnobs& knobs);
-  std::string (*why_not)(const GemmKnobs& knobs, const PlanRequest& request);
-};
+// The default and each knob turned away from it, one at a time.
+std::vector<Variant> named_variants();
 
-// Of the shapes, with either schedule, the one that should be done first; `otherwise` if none can
-// run the problem.
-GemmKnobs soonest(const std::vector<GemmKnobs>& shapes, const GemmKnobs& otherwise,
-                  const PlanRequest& request, const ChoiceRule& rule);
+// Where the seeds began: one stage, no roles, a launch per group, two passes for a dual problem.
+Variant baseline();
 
 }  // namespace thresher::gpu::sm90

@@ -12,12 +12,13 @@
 #include "emulated/named_kernels.hpp"
 #include "emulator/device_memory.hpp"
 #include "emulator/launch.hpp"
+#include "gpu/gemm/variant.hpp"
 #include "gpu/hw/hw.cuh"
 #include "gpu/sm100/choose.hpp"
 #include "gpu/sm100/kernels/ceilings.cuh"
 #include "gpu/sm80/choose.hpp"
+#include "gpu/sm90/choose.hpp"
 #include "gpu/sm90/kernels/ceilings.cuh"
-#include "gpu/sm90/variant.hpp"
 #include "gpu/variants_row.hpp"
 #include "moe/layer_scene.hpp"
 #include "support/scene.hpp"
@@ -65,7 +66,7 @@ std::vector<std::span<std::uint8_t>> inputs_of(const Problem& problem, const Ope
 }
 
 // Two calls, one behind the other on one stream, after the kernel that wrote their inputs.
-std::vector<std::uint8_t> run_gemm(const gpu::sm90::Variant& variant, const Problem& problem,
+std::vector<std::uint8_t> run_gemm(const gpu::Variant& variant, const Problem& problem,
                                    const SmLimits& limits, std::uint64_t seed) {
   const Engine engine({.device = fmt::format("emulator:sm{}", limits.compute_capability)});
   Scene scene(engine, problem, InputFamily::kExact, /*seed=*/1,
@@ -74,7 +75,7 @@ std::vector<std::uint8_t> run_gemm(const gpu::sm90::Variant& variant, const Prob
   // Sizes of groups are the device's in one half of all cases, the host's in the other.
   const Operands operands = problem.op == Op::kGemm ? scene.counted_operands() : scene.operands();
   const std::int64_t tokens = token_count(problem);
-  const gpu::sm90::GemmPlan plan = gpu::plan_of(variant, problem, tokens, limits);
+  const gpu::GemmPlan plan = gpu::plan_of(variant, problem, tokens, limits);
   const CallMemory memory(plan);
   emulator::GlobalHistory history;
   const std::vector<std::span<std::uint8_t>> inputs = inputs_of(problem, operands);
@@ -87,13 +88,13 @@ std::vector<std::uint8_t> run_gemm(const gpu::sm90::Variant& variant, const Prob
   return scene.output_bytes();
 }
 
-void add_gemms(const std::vector<gpu::sm90::Variant>& variants, const SmLimits& limits,
+void add_gemms(const std::vector<gpu::Variant>& variants, const SmLimits& limits,
                std::vector<Case>& cases) {
-  for (const gpu::sm90::Variant& variant : variants) {
+  for (const gpu::Variant& variant : variants) {
     for (const Op op : {Op::kGemm, Op::kDual}) {
       for (const Activations activations : {Activations::kNvfp4, Activations::kBf16}) {
         // Only kernels that read the activations themselves differ in how they do it.
-        const bool reads = variant.knobs.prologue != gpu::sm90::Prologue::kKernel;
+        const bool reads = variant.knobs.prologue != gpu::Prologue::kKernel;
         if (!reads && (op == Op::kGemm) == (activations == Activations::kBf16)) continue;
         const Output output = op == Op::kGemm ? Output::kBf16 : Output::kFp32;
         // Ragged groups; more tiles than blocks; n with edges; more k tiles than stages, or fewer.
@@ -162,25 +163,25 @@ void add_layers(const std::string& device, LayerCase which, std::vector<Case>& c
 std::vector<std::uint8_t> run_read_ceiling(std::uint64_t seed) {
   constexpr gpu::u64 kChunks = 3;
   emulator::DeviceMemory memory;
-  const void* data = memory.allocate(kChunks * gpu::sm90::kReadChunkBytes, "data");
+  const void* data = memory.allocate(kChunks * gpu::kReadChunkBytes, "data");
   auto* sum = static_cast<gpu::u32*>(memory.allocate(sizeof(gpu::u32), "sum"));
   *sum = 0;
-  const gpu::sm90::ReadCeilingArgs args{
+  const gpu::ReadCeilingArgs args{
       .data = static_cast<const gpu::U32x4*>(data), .chunk_count = kChunks, .sum = sum};
   emulator::launch(
-      {.block_count = 2, .thread_count = gpu::sm90::kReadThreads, .seed = seed, .memory = &memory},
-      [&] { gpu::sm90::read_ceiling_kernel(args); });
+      {.block_count = 2, .thread_count = gpu::kReadThreads, .seed = seed, .memory = &memory},
+      [&] { gpu::read_ceiling_kernel(args); });
   const auto* first = reinterpret_cast<const std::uint8_t*>(sum);
   return {first, first + sizeof(gpu::u32)};
 }
 
 std::vector<std::uint8_t> run_ceiling(std::uint64_t seed) {
-  constexpr std::size_t kBytes = 2 * gpu::sm90::kMultiplyThreads * sizeof(float);
+  constexpr std::size_t kBytes = 2 * gpu::kMultiplyThreads * sizeof(float);
   emulator::DeviceMemory memory;
   auto* sums = static_cast<float*>(memory.allocate(kBytes, "sums"));
-  const gpu::sm90::MultiplyCeilingArgs args{.pass_count = 3, .sums = sums};
+  const gpu::MultiplyCeilingArgs args{.pass_count = 3, .sums = sums};
   emulator::launch({.block_count = 2,
-                    .thread_count = gpu::sm90::kMultiplyThreads,
+                    .thread_count = gpu::kMultiplyThreads,
                     .shared_bytes = gpu::sm90::kMultiplySharedBytes,
                     .seed = seed,
                     .memory = &memory},
@@ -190,11 +191,11 @@ std::vector<std::uint8_t> run_ceiling(std::uint64_t seed) {
 }
 
 std::vector<std::uint8_t> run_nvfp4_ceiling(std::uint64_t seed) {
-  constexpr std::size_t kBytes = gpu::sm90::kMultiplyThreads * sizeof(float);
+  constexpr std::size_t kBytes = gpu::kMultiplyThreads * sizeof(float);
   emulator::DeviceMemory memory;
   auto* sums = static_cast<float*>(memory.allocate(kBytes, "sums"));
-  const gpu::sm90::MultiplyCeilingArgs args{.pass_count = 1, .sums = sums};
-  emulator::launch({.thread_count = gpu::sm90::kMultiplyThreads,
+  const gpu::MultiplyCeilingArgs args{.pass_count = 1, .sums = sums};
+  emulator::launch({.thread_count = gpu::kMultiplyThreads,
                     .shared_bytes = gpu::sm100::kMultiplySharedBytes,
                     .seed = seed,
                     .memory = &memory},
@@ -205,14 +206,14 @@ std::vector<std::uint8_t> run_nvfp4_ceiling(std::uint64_t seed) {
 
 // By head: the variants of Hopper, of every other GPU, and of Blackwell.
 struct VariantsToRun {
-  std::vector<gpu::sm90::Variant> hopper;
-  std::vector<gpu::sm90::Variant> others;
-  std::vector<gpu::sm90::Variant> blackwell;
+  std::vector<gpu::Variant> hopper;
+  std::vector<gpu::Variant> others;
+  std::vector<gpu::Variant> blackwell;
 };
 
 std::vector<Case> cases_of(const VariantsToRun& variants) {
   std::vector<Case> cases;
-  const auto add = [&](const std::vector<gpu::sm90::Variant>& of_device, int compute_capability) {
+  const auto add = [&](const std::vector<gpu::Variant>& of_device, int compute_capability) {
     SmLimits limits = kFewSms;
     limits.compute_capability = compute_capability;
     add_gemms(of_device, limits, cases);
@@ -229,9 +230,9 @@ std::vector<Case> cases_of(const VariantsToRun& variants) {
   return cases;
 }
 
-std::vector<gpu::sm90::Variant> variants_of(std::initializer_list<const char*> names) {
-  std::vector<gpu::sm90::Variant> variants;
-  for (const char* const name : names) variants.push_back(gpu::sm90::variant_from_name(name));
+std::vector<gpu::Variant> variants_of(std::initializer_list<const char*> names) {
+  std::vector<gpu::Variant> variants;
+  for (const char* const name : names) variants.push_back(gpu::variant_from_name(name));
   return variants;
 }
 
@@ -241,7 +242,7 @@ std::vector<Case> every_case() {
   VariantsToRun variants{.hopper = gpu::sm90::named_variants(),
                          .others = gpu::sm80::named_variants(),
                          .blackwell = gpu::sm100::named_variants()};
-  variants.hopper.push_back(gpu::sm90::plain_variant());
+  variants.hopper.push_back(gpu::sm90::baseline());
   variants.others.push_back(gpu::sm80::baseline());
   variants.blackwell.push_back(gpu::sm100::baseline());
   std::vector<Case> cases = cases_of(variants);
@@ -266,7 +267,7 @@ std::vector<Case> few_cases() {
       .blackwell = variants_of({"gpu_sm100:stages=2", "gpu_sm100:split_k=2", "gpu_sm100:rows=256",
                                 "gpu_sm100:tokens=64,rows=256,store=staged,schedule=balanced",
                                 "gpu_sm100:loads=multicast", "gpu_sm100:rows=256,loads=boxes"})};
-  variants.hopper.push_back(gpu::sm90::plain_variant());
+  variants.hopper.push_back(gpu::sm90::baseline());
   return cases_of(variants);
 }
 

@@ -13,10 +13,10 @@
 #include <sstream>
 
 #include "gpu/clean_kernels.hpp"
+#include "gpu/gemm/entry_source.hpp"
 #include "gpu/runtime/compiler.hpp"
 #include "gpu/sm100/choose.hpp"
 #include "gpu/sm100/gemm_support.hpp"
-#include "gpu/sm90/entry_source.hpp"
 
 namespace thresher::gpu::sm100 {
 namespace {
@@ -30,7 +30,7 @@ std::set<std::string> sources_of(const Variant& variant, Output output) {
         .name = "p", .op = op, .output = output, .groups = {{.m = 40, .n = 200, .k = 336}}};
     const PlanRequest request{problem, token_count(problem), kCompiledFor};
     if (!sm100::why_not(variant.knobs, request).empty()) continue;  // too deep for a dual product
-    for (const sm90::GemmLaunch& launch : make_plan(variant.knobs, request).launches) {
+    for (const GemmLaunch& launch : make_plan(variant.knobs, request).launches) {
       sources.insert(entry_source(launch));
     }
   }
@@ -179,7 +179,7 @@ TEST(BlackwellMachineCode, HasCopiesForSeveralBlocks) {
   const std::string program = find_disassembler();
   if (program.empty()) GTEST_SKIP() << "no nvdisasm";
   const auto has = [&](const char* variant, const char* instruction) {
-    for (const std::string& source : sources_of(sm90::variant_from_name(variant), Output::kFp16)) {
+    for (const std::string& source : sources_of(variant_from_name(variant), Output::kFp16)) {
       const std::string text = disassembled(program, compile(*compiler, source).cubin);
       EXPECT_NE(text.find(instruction), std::string::npos) << variant << ": no " << instruction;
     }

@@ -34,12 +34,12 @@ TEST(BlackwellChoose, WhatItChoosesRuns) {
 }
 
 TEST(BlackwellChoose, IsTheEnginesForNvfp4) {
-  const Backend row = variants_row(sm90::Mma::kWarpgroup);
+  const Backend row = variants_row(Mma::kWarpgroup);
   const Machine machine{.limits = kChosenOn};
   EXPECT_TRUE(row.choose(groups_of(64), 512, machine).starts_with("gpu_sm100"));
   EXPECT_TRUE(row.choose(groups_of(64, Activations::kBf16), 512, machine).starts_with("gpu_sm80"));
-  EXPECT_EQ(variants_row(sm90::Mma::kBlockScaled).named_variants().front(), "gpu_sm100");
-  EXPECT_TRUE(variants_row(sm90::Mma::kBlockScaled).baseline().starts_with("gpu_sm100"));
+  EXPECT_EQ(variants_row(Mma::kBlockScaled).named_variants().front(), "gpu_sm100");
+  EXPECT_TRUE(variants_row(Mma::kBlockScaled).baseline().starts_with("gpu_sm100"));
 }
 
 TEST(BlackwellChoose, TilesAreAsWideAsTheGroups) {
@@ -56,7 +56,7 @@ TEST(BlackwellModel, FollowsTheWork) {
   const Machine machine{.rates = {.read_gb_per_s = 5900, .nvfp4_gop_per_s = 5797000},
                         .limits = kChosenOn};
   const auto us = [&](const Problem& problem, const char* variant) {
-    return sm90::modelled_run(problem, sm90::variant_from_name(variant), machine, tile_times()).us;
+    return modelled_run(problem, variant_from_name(variant), machine, tile_times()).us;
   };
   EXPECT_LT(us(groups_of(256), "gpu_sm100"), us(groups_of(1024), "gpu_sm100"));
   EXPECT_LT(us(groups_of(1024), "gpu_sm100"), us(groups_of(1024), "gpu_sm100:tokens=16"));

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "gpu/sm90/variant.hpp"
+#include "gpu/gemm/variant.hpp"
 #include "gpu/variants_row.hpp"
 
 namespace thresher::gpu::sm100 {
@@ -16,7 +16,7 @@ std::string reason(const char* variant, Op op = Op::kGemm,
                    Activations activations = Activations::kNvfp4, const SmLimits& limits = kB200) {
   const Problem problem{
       .name = "p", .op = op, .activations = activations, .groups = {{.m = 40, .n = 200, .k = 336}}};
-  return supports(sm90::variant_from_name(variant), problem, limits).why_not;
+  return supports(variant_from_name(variant), problem, limits).why_not;
 }
 
 TEST(BlackwellSupport, SaysWhatItCannotDo) {
@@ -83,24 +83,24 @@ TEST(BlackwellSupport, SaysWhatItCannotDo) {
 TEST(BlackwellSupport, PairsAreClusters) {
   const Problem problem{.name = "p", .groups = {{.m = 300, .n = 2000, .k = 4096}}};
   const auto plan = [&](const char* variant, int sms) {
-    return plan_of(sm90::variant_from_name(variant), problem, 300,
+    return plan_of(variant_from_name(variant), problem, 300,
                    {.compute_capability = 100, .sm_count = sms});
   };
-  const sm90::GemmPlan pairs = plan("gpu_sm100:rows=256", 148);
+  const GemmPlan pairs = plan("gpu_sm100:rows=256", 148);
   EXPECT_EQ(pairs.launches[0].cluster_blocks, 2);
   EXPECT_EQ(pairs.launches[0].block_count, 2 * 8 * 3);  // row tiles, token tiles
   EXPECT_EQ(plan("gpu_sm100:rows=256", 5).launches[0].block_count, 4);
   EXPECT_EQ(plan("gpu_sm100:rows=256", 1).launches[0].block_count, 2);
-  const sm90::GemmPlan shared = plan("gpu_sm100:loads=multicast", 148);
+  const GemmPlan shared = plan("gpu_sm100:loads=multicast", 148);
   EXPECT_EQ(shared.launches[0].cluster_blocks, 2);
   EXPECT_EQ(shared.launches[0].block_count, 2 * 16 * 3);
   EXPECT_FALSE(weights_by_map(shared));
   EXPECT_TRUE(weights_by_map(plan("gpu_sm100:loads=boxes", 148)));
-  const sm90::GemmPlan alone = plan("gpu_sm100", 5);
+  const GemmPlan alone = plan("gpu_sm100", 5);
   EXPECT_EQ(alone.launches[0].cluster_blocks, 1);
   EXPECT_EQ(alone.launches[0].block_count, 5);
   // Two slots of 128 x 128 floats and a counter for each of 148 blocks.
-  const sm90::GemmPlan balanced = plan("gpu_sm100:rows=256,schedule=balanced", 148);
+  const GemmPlan balanced = plan("gpu_sm100:rows=256,schedule=balanced", 148);
   EXPECT_EQ(balanced.launches[0].block_count, 148);
   EXPECT_EQ(balanced.workspace.counters, 2u * 148 * 128 * 128 * 4);
   EXPECT_EQ(balanced.workspace.counter_bytes, 148u * 4);

@@ -7,9 +7,10 @@
 #include <set>
 
 #include "gpu/clean_kernels.hpp"
+#include "gpu/gemm/entry_source.hpp"
+#include "gpu/layer/layer_source.hpp"
 #include "gpu/sm80/choose.hpp"
 #include "gpu/sm80/gemm_support.hpp"
-#include "gpu/sm90/entry_source.hpp"
 
 namespace thresher::gpu::sm80 {
 namespace {
@@ -26,9 +27,9 @@ std::set<std::string> sources_of(const Variant& variant, Op op, Activations acti
                                        .shared_bytes_per_sm = 228 << 10}};
   EXPECT_EQ(sm80::why_not(variant.knobs, request), "") << name(variant);
   std::set<std::string> sources;
-  const sm90::GemmPlan plan = make_plan(variant.knobs, request);
+  const GemmPlan plan = make_plan(variant.knobs, request);
   if (plan.images) sources.insert(entry_source(*plan.images));
-  for (const sm90::GemmLaunch& launch : plan.launches) sources.insert(entry_source(launch));
+  for (const GemmLaunch& launch : plan.launches) sources.insert(entry_source(launch));
   return sources;
 }
 
@@ -42,7 +43,7 @@ std::set<std::string> all_sources(bool every) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     // bf16 is decoded by other instructions, and its tokens are copied.
     std::vector<Activations> types{Activations::kNvfp4};
-    if (all[i].knobs.prologue == sm90::Prologue::kNone) types.push_back(Activations::kBf16);
+    if (all[i].knobs.prologue == Prologue::kNone) types.push_back(Activations::kBf16);
     if (types.size() == 2 && i < chosen) types.erase(types.begin());  // never chosen for NVFP4
     const Op ops[] = {Op::kGemm, Op::kDual};
     for (std::size_t op = 0; op < 2; ++op) {
@@ -89,10 +90,9 @@ TEST_P(AmpereCompileDefault, IsClean) {
 // What surrounds the products of a layer.
 TEST(AmpereCompileLayer, Steps) {
   std::set<std::string> sources;
-  for (const sm90::LayerStep step :
-       {sm90::LayerStep::kGather, sm90::LayerStep::kActivate, sm90::LayerStep::kCombine,
-        sm90::LayerStep::kFirst, sm90::LayerStep::kDown}) {
-    sources.insert(entry_source(sm90::LayerConfig{.step = step}));
+  for (const LayerStep step : {LayerStep::kGather, LayerStep::kActivate, LayerStep::kCombine,
+                               LayerStep::kFirst, LayerStep::kDown}) {
+    sources.insert(entry_source(LayerConfig{.step = step}));
   }
   expect_clean_kernels(sources, "sm_80");
 }

@@ -49,7 +49,7 @@ constexpr SmLimits kH200{.compute_capability = 80,
 
 TEST(WarpChoose, EveryChoiceFitsWhatItWasMeasuredOn) {
   for (const Variant& variant : choices()) {
-    const bool reads = variant.knobs.prologue == sm90::Prologue::kNone;
+    const bool reads = variant.knobs.prologue == Prologue::kNone;
     const Problem problem = groups_of(64, reads ? Activations::kBf16 : Activations::kNvfp4);
     EXPECT_EQ(supports(variant, problem, kH200).why_not, "") << name(variant);
   }
@@ -83,9 +83,9 @@ TEST(WarpChoose, APrologueWhereItPays) {
                           .groups = std::vector<Group>(8, {.m = 16, .n = 4096, .k = k})};
     return choose(problem, token_count(problem), kH200).knobs.prologue;
   };
-  EXPECT_EQ(prologue(7168, Activations::kBf16), sm90::Prologue::kKernel);
-  EXPECT_EQ(prologue(256, Activations::kBf16), sm90::Prologue::kNone);
-  EXPECT_EQ(prologue(256, Activations::kNvfp4), sm90::Prologue::kKernel);
+  EXPECT_EQ(prologue(7168, Activations::kBf16), Prologue::kKernel);
+  EXPECT_EQ(prologue(256, Activations::kBf16), Prologue::kNone);
+  EXPECT_EQ(prologue(256, Activations::kNvfp4), Prologue::kKernel);
 }
 
 TEST(WarpChoose, TilesAreAsWideAsTheGroups) {
@@ -100,14 +100,14 @@ TEST(WarpChoose, TilesAreAsWideAsTheGroups) {
 }
 
 TEST(WarpChoose, IsTheEnginesOnGpusWithoutTheirOwn) {
-  const Backend row = variants_row(sm90::Mma::kWarpgroup);
+  const Backend row = variants_row(Mma::kWarpgroup);
   for (const int capability : {80, 86, 89, 103, 120}) {
     const Machine machine{.limits = {.compute_capability = capability}};
     EXPECT_TRUE(row.choose(groups_of(4), 32, machine).starts_with("gpu_sm80")) << capability;
   }
   EXPECT_TRUE(row.choose(groups_of(4), 32, {}).starts_with("gpu_sm90"));
-  EXPECT_EQ(variants_row(sm90::Mma::kWarp).named_variants().front(), "gpu_sm80");
-  EXPECT_TRUE(variants_row(sm90::Mma::kWarp).baseline().starts_with("gpu_sm80"));
+  EXPECT_EQ(variants_row(Mma::kWarp).named_variants().front(), "gpu_sm80");
+  EXPECT_TRUE(variants_row(Mma::kWarp).baseline().starts_with("gpu_sm80"));
 }
 
 // More of anything takes longer; a faster device less.
@@ -116,7 +116,7 @@ TEST(WarpModel, FollowsTheWork) {
       .rates = {.read_gb_per_s = 1500, .nvfp4_gop_per_s = 300000, .fp16_gop_per_s = 300000},
       .limits = kA100};
   const auto us = [&](const Problem& problem, const char* variant, const Machine& on) {
-    return sm90::modelled_run(problem, sm90::variant_from_name(variant), on, tile_times()).us;
+    return modelled_run(problem, variant_from_name(variant), on, tile_times()).us;
   };
   constexpr const char* kWide = "gpu_sm80:tokens=96,rows=256,warpgroups=2,stages=3";
   EXPECT_LT(us(groups_of(256), kWide, machine), us(groups_of(512), kWide, machine));

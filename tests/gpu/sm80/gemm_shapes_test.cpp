@@ -73,7 +73,7 @@ TEST(WarpGemm, RaggedAndEmptyGroups) {
 TEST(WarpGemm, Dual) { expect_right<small(), Op::kDual>(); }
 
 TEST(WarpGemm, TwoPasses) {
-  expect_right<turned<[](GemmKnobs& k) { k.dual = sm90::Dual::kTwoPass; }>(), Op::kDual>();
+  expect_right<turned<[](GemmKnobs& k) { k.dual = Dual::kTwoPass; }>(), Op::kDual>();
 }
 
 TEST(WarpGemm, Stages) {
@@ -88,11 +88,11 @@ TEST(WarpGemm, TileShapes) {
     k.tokens = 8, k.weight_rows = 256, k.consumer_warpgroups = 4;
   }>()>();
   expect_right<turned<[](GemmKnobs& k) { k.blocks_per_sm = 2; }>()>();
-  expect_right<turned<[](GemmKnobs& k) { k.widths = sm90::Widths::kFixed; }>()>();
+  expect_right<turned<[](GemmKnobs& k) { k.widths = Widths::kFixed; }>()>();
 }
 
 TEST(WarpGemm, StoreVectors) {
-  constexpr GemmKnobs kVectors = turned<[](GemmKnobs& k) { k.store = sm90::Store::kVectors; }>();
+  constexpr GemmKnobs kVectors = turned<[](GemmKnobs& k) { k.store = Store::kVectors; }>();
   expect_right<kVectors, Op::kGemm, OutputType::kFp16>({.stride_padding = 6});
   expect_right<kVectors, Op::kGemm, OutputType::kFp16>({.stride_padding = 3});
   expect_right<kVectors, Op::kDual>();
@@ -101,12 +101,12 @@ TEST(WarpGemm, StoreVectors) {
 TEST(WarpGemm, Parts) {
   expect_right<turned<[](GemmKnobs& k) { k.split_k = 2; }>()>();
   expect_right<turned<[](GemmKnobs& k) { k.split_k = 4; }>()>();
-  expect_right<turned<[](GemmKnobs& k) { k.schedule = sm90::Schedule::kBalanced; }>()>();
-  expect_right<turned<[](GemmKnobs& k) { k.schedule = sm90::Schedule::kBalanced; }>(), Op::kDual>();
+  expect_right<turned<[](GemmKnobs& k) { k.schedule = Schedule::kBalanced; }>()>();
+  expect_right<turned<[](GemmKnobs& k) { k.schedule = Schedule::kBalanced; }>(), Op::kDual>();
 }
 
 TEST(WarpGemm, LaunchPerGroup) {
-  expect_right<turned<[](GemmKnobs& k) { k.launches = sm90::Launches::kPerGroup; }>()>();
+  expect_right<turned<[](GemmKnobs& k) { k.launches = Launches::kPerGroup; }>()>();
 }
 
 }  // namespace

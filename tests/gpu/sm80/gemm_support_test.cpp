@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "gpu/sm90/variant.hpp"
+#include "gpu/gemm/variant.hpp"
 #include "gpu/variants_row.hpp"
 
 namespace thresher::gpu::sm80 {
@@ -19,7 +19,7 @@ constexpr SmLimits kAmpere{.compute_capability = 80,
 std::string reason(const char* variant, Op op = Op::kGemm, std::int64_t k = 336,
                    const SmLimits& limits = kAmpere) {
   const Problem problem{.name = "p", .op = op, .groups = {{.m = 40, .n = 200, .k = k}}};
-  return supports(sm90::variant_from_name(variant), problem, limits).why_not;
+  return supports(variant_from_name(variant), problem, limits).why_not;
 }
 
 TEST(WarpSupport, SaysWhatItCannotDo) {
@@ -76,26 +76,26 @@ TEST(WarpSupport, OnHopper) {
 
 TEST(WarpVariants, NamesAreReadBack) {
   for (const char* name : {"gpu_sm80", "gpu_sm80:tokens=16,stages=6", "gpu_sm80:prologue=kernel"}) {
-    EXPECT_EQ(sm90::name(sm90::variant_from_name(name)), name);
+    EXPECT_EQ(gpu::name(variant_from_name(name)), name);
   }
   // Defaults are the head's.
-  EXPECT_EQ(sm90::name(sm90::variant_from_name("gpu_sm80:tokens=64,roles=same")), "gpu_sm80");
-  EXPECT_EQ(sm90::name(sm90::variant_from_name("gpu_sm90:tokens=128")), "gpu_sm90");
+  EXPECT_EQ(name(variant_from_name("gpu_sm80:tokens=64,roles=same")), "gpu_sm80");
+  EXPECT_EQ(name(variant_from_name("gpu_sm90:tokens=128")), "gpu_sm90");
 }
 
 TEST(WarpPlan, APrologueIsALaunchBefore) {
   const Problem problem{.name = "p", .groups = {{.m = 40, .n = 200, .k = 336}}};
-  const sm90::Variant variant = sm90::variant_from_name("gpu_sm80:prologue=kernel");
-  const sm90::GemmPlan plan = plan_of(variant, problem, 40, kAmpere);
+  const Variant variant = variant_from_name("gpu_sm80:prologue=kernel");
+  const GemmPlan plan = plan_of(variant, problem, 40, kAmpere);
   ASSERT_TRUE(plan.images);
-  EXPECT_EQ(plan.images->mma, sm90::Mma::kWarp);
+  EXPECT_EQ(plan.images->mma, Mma::kWarp);
   EXPECT_EQ(plan.launches.size(), 1u);
   EXPECT_GT(plan.workspace.bytes, 0u);
 }
 
 TEST(WarpPlan, IsOneLaunchWithoutImages) {
   const Problem problem{.name = "p", .groups = {{.m = 40, .n = 200, .k = 336}}};
-  const sm90::GemmPlan plan = plan_of({.knobs = default_knobs()}, problem, 40, kAmpere);
+  const GemmPlan plan = plan_of({.knobs = default_knobs()}, problem, 40, kAmpere);
   EXPECT_FALSE(plan.images);
   ASSERT_EQ(plan.launches.size(), 1u);
   EXPECT_EQ(plan.launches[0].thread_count, 128);

@@ -3,21 +3,19 @@
 // library has kernels of.
 #pragma once
 
+#include "gpu/kernel_scene.hpp"
 #include "gpu/sm80/gemm_support.hpp"
-#include "gpu/sm90/kernel_scene.hpp"
 
 namespace thresher::gpu::sm80::testing {
 
 using emulated::KernelSet;
-using sm90::ActivationType;
-using sm90::OutputType;
-using sm90::testing::kernels_for;
+using gpu::testing::kernels_for;
 using thresher::testing::make_problem;
 using thresher::testing::Scene;
 using thresher::testing::SceneLayout;
 
 // A KernelScene with the limits of this family.
-class WarpScene : public sm90::testing::KernelScene {
+class WarpScene : public gpu::testing::KernelScene {
  public:
   explicit WarpScene(Problem problem, SceneLayout layout = {},
                      InputFamily family = InputFamily::kExact)

@@ -3,10 +3,10 @@
 // are exact, and both finish them in the same steps.
 #include <gtest/gtest.h>
 
-#include "gpu/sm90/kernel_scene.hpp"
+#include "gpu/kernel_scene.hpp"
 #include "thresher/engine.hpp"
 
-namespace thresher::gpu::sm90::testing {
+namespace thresher::gpu::testing {
 namespace {
 
 template <GemmKnobs kKnobs, Op kOp, ActivationType kActivations, OutputType kOutput>
@@ -43,4 +43,4 @@ TEST(CpuAgreement, GemmOfFp16) {
 }
 
 }  // namespace
-}  // namespace thresher::gpu::sm90::testing
+}  // namespace thresher::gpu::testing

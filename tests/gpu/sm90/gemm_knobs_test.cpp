@@ -3,9 +3,9 @@
 // bit, with guard bands intact, and with several orders of events.
 #include <gtest/gtest.h>
 
-#include "gpu/sm90/kernel_scene.hpp"
+#include "gpu/kernel_scene.hpp"
 
-namespace thresher::gpu::sm90::testing {
+namespace thresher::gpu::testing {
 namespace {
 
 constexpr ActivationType kNvfp4 = ActivationType::kNvfp4;
@@ -275,4 +275,4 @@ TEST(GemmKnobs, LeaveTheBitsAlone) {
 }
 
 }  // namespace
-}  // namespace thresher::gpu::sm90::testing
+}  // namespace thresher::gpu::testing

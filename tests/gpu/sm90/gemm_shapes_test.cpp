@@ -3,9 +3,9 @@
 // knows.
 #include <gtest/gtest.h>
 
-#include "gpu/sm90/kernel_scene.hpp"
+#include "gpu/kernel_scene.hpp"
 
-namespace thresher::gpu::sm90::testing {
+namespace thresher::gpu::testing {
 namespace {
 
 constexpr GemmKnobs kKnobs{.tokens = 16, .stages = 3};
@@ -156,4 +156,4 @@ TEST(GemmTypes, BaselineAndTwoPasses) {
 }
 
 }  // namespace
-}  // namespace thresher::gpu::sm90::testing
+}  // namespace thresher::gpu::testing

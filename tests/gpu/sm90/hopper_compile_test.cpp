@@ -7,9 +7,11 @@
 #include <utility>
 
 #include "gpu/clean_kernels.hpp"
+#include "gpu/gemm/entry_source.hpp"
+#include "gpu/gemm/variant.hpp"
+#include "gpu/layer/layer_source.hpp"
 #include "gpu/sm90/choose.hpp"
-#include "gpu/sm90/entry_source.hpp"
-#include "gpu/sm90/variant.hpp"
+#include "gpu/sm90/gemm_support.hpp"
 
 namespace thresher::gpu::sm90 {
 namespace {

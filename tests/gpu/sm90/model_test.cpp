@@ -27,7 +27,7 @@ ModelledRun model(const Problem& problem, std::string_view variant,
                   const Machine& machine = device()) {
   const Variant read = variant_from_name(variant);
   EXPECT_EQ(supports(read, problem, machine.limits).why_not, "") << variant;
-  return modelled_run(problem, read, machine);
+  return modelled_run(problem, read, machine, tile_times());
 }
 
 // 64 k tiles, and 32 tiles of 128 rows for every tile of tokens.
@@ -38,7 +38,8 @@ Problem one_group(std::int64_t m, std::int64_t n = 4096, std::int64_t k = 4096) 
 double span_ns(const Problem& problem, std::string_view variant) {
   const GemmKnobs knobs = variant_from_name(variant).knobs;
   const Product product = products_of(knobs, problem.op).front();
-  return Tiling(problem.groups, knobs.kind, config_of(knobs, problem, product), {}).span_ns();
+  return Tiling(problem.groups, knobs.kind, config_of(knobs, problem, product), {}, tile_times())
+      .span_ns();
 }
 
 // What a k tile of 128 rows and so many tokens waits for when so many blocks fetch from the L2.

@@ -57,7 +57,7 @@ TEST(Forecasts, AreOfTheVariantThatASeasonThereBeginsWith) {
 TEST(Forecasts, SayTheModelsNumbers) {
   const nlohmann::json basis = shipped_forecasts().back().data;
   const auto value = [&](const char* name) { return basis.at(name).at("value").get<double>(); };
-  const gpu::sm90::TileTimes& times = gpu::sm100::tile_times();
+  const gpu::TileTimes& times = gpu::sm100::tile_times();
   EXPECT_EQ(value("nvfp4_gop_per_s"), gpu::sm100::kGopPerS);
   EXPECT_EQ(value("nvfp4_gop_per_s"), times.at_gop_per_s);
   EXPECT_EQ(value("sm_count"), gpu::sm100::kSms);

@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
+#include "gpu/gemm/entry_source.hpp"
+#include "gpu/gemm/variant.hpp"
 #include "gpu/runtime/compiler.hpp"
-#include "gpu/sm90/entry_source.hpp"
-#include "gpu/sm90/variant.hpp"
 #include "support/scene.hpp"
 #include "tank/pitch/constraint.hpp"
 #include "tank/scratch_folder.hpp"
@@ -59,8 +59,8 @@ TEST(SeedsClaims, ThatItDoesNotCompileIsRefutedByCompiling) {
   const gpu::Compiler compiler(*found.nvrtc);
   if (!compiler.compiles_for("sm_100a")) GTEST_SKIP() << compiler.version() << " has no sm_100a";
   const Problem problem{.name = "p", .groups = {{.m = 64, .n = 128, .k = 256}}};
-  const gpu::sm90::GemmPlan plan =
-      make_plan(gpu::sm90::variant_from_name(kNarrow).knobs,
+  const gpu::GemmPlan plan =
+      make_plan(gpu::variant_from_name(kNarrow).knobs,
                 {problem, token_count(problem), {.compute_capability = 100, .sm_count = 148}});
   const std::string source = entry_source(plan.launches.front());
   const gpu::Compilation compilation =

@@ -4,9 +4,9 @@
 // never run on a Blackwell.
 #pragma once
 
+#include "gpu/gemm/kernels/ceilings.cuh"
 #include "gpu/hw/hw.cuh"
 #include "gpu/sm100/kernels/ceilings_args.hpp"
-#include "gpu/sm90/kernels/ceilings.cuh"
 
 namespace thresher::gpu::sm100 {
 
@@ -21,12 +21,12 @@ static_assert(kCeilingColumnScales + kStepsPerTile * kCeilingRowBlocks * hw::kSc
 THRESHER_DEVICE u32 ceiling_word(u32 at) {
   const bool of_columns = at >= kMultiplyColumnCodes;
   const bool is_scale = of_columns ? at >= kMultiplyColumnScales : at >= kMultiplyRowScales;
-  const u32 any = sm90::scramble(at);
+  const u32 any = scramble(at);
   return is_scale ? 0x38383838u | (any & 0x07070707u) : any;
 }
 
 THRESHER_DEVICE void make_tiles(hw::SharedAddress base) {
-  constexpr u32 kThreads = sm90::kMultiplyThreads;
+  constexpr u32 kThreads = kMultiplyThreads;
   for (u32 at = static_cast<u32>(hw::thread_index()) * 4; at < kMultiplyBarrier;
        at += kThreads * 4) {
     hw::store_shared(base + at, ceiling_word(at));
@@ -90,7 +90,7 @@ THRESHER_DEVICE void multiply_passes(hw::SharedAddress base, hw::TensorAddress t
   hw::tensor_commit(base + kMultiplyBarrier);
 }
 
-THRESHER_DEVICE void multiply_ceiling_kernel(const sm90::MultiplyCeilingArgs& args) {
+THRESHER_DEVICE void multiply_ceiling_kernel(const MultiplyCeilingArgs& args) {
   const hw::SharedAddress base = hw::shared_base();
   const int warp = hw::warp_index();
   make_tiles(base);
@@ -108,8 +108,7 @@ THRESHER_DEVICE void multiply_ceiling_kernel(const sm90::MultiplyCeilingArgs& ar
   hw::barrier_wait(base + kMultiplyBarrier, 0);
   hw::tensor_fence_after();
   const float total = sum_of_columns(tensor);
-  hw::store_global(args.sums + hw::block_index() * sm90::kMultiplyThreads + hw::thread_index(),
-                   total);
+  hw::store_global(args.sums + hw::block_index() * kMultiplyThreads + hw::thread_index(), total);
   hw::tensor_fence_before();
   hw::sync_block();
   if (warp != 1) return;

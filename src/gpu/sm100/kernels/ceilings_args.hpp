@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much work the kernel of ceilings.cuh does; it takes sm90's arguments and threads.
+// How much work the kernel of ceilings.cuh does.
 #pragma once
 
+#include "gpu/gemm/kernels/ceilings_args.hpp"
 #include "gpu/sm100/kernels/tensor_layout.hpp"
-#include "gpu/sm90/kernels/ceilings_args.hpp"
 
 namespace thresher::gpu::sm100 {
 

@@ -12,10 +12,11 @@
 // Tiles of 256 rows are a pair of blocks' (cta_group::2): stage_relay.cuh tells its leader what is
 // there, unless all who load do (loads = boxes). With loads = multicast two blocks have the same
 // 128 rows of weights and half of a tile's tokens each. Blocks stay and walk the tiles of all
-// groups (gpu/sm90/kernels/tile_walk.cuh). Limits: NVFP4 activations; k a multiple of 16; any n;
+// groups (gpu/gemm/kernels/tile_walk.cuh). Limits: NVFP4 activations; k a multiple of 16; any n;
 // any number of tokens per group.
 #pragma once
 
+#include "gpu/gemm/kernels/lane_sums.cuh"
 #include "gpu/hw/hw.cuh"
 #include "gpu/sm100/kernels/stage_relay.cuh"
 #include "gpu/sm100/kernels/store_columns.cuh"
@@ -23,7 +24,6 @@
 #include "gpu/sm100/kernels/tensor_ring.cuh"
 #include "gpu/sm100/kernels/token_loader.cuh"
 #include "gpu/sm100/kernels/weight_loader.cuh"
-#include "gpu/sm90/kernels/lane_sums.cuh"
 
 namespace thresher::gpu::sm100 {
 
@@ -40,7 +40,7 @@ THRESHER_DEVICE void set_up(const GemmArgs& args, const TensorRing<kConfig>& rin
     hw::tensor_allocate<kBlocks>(ring.slot(), TensorRing<kConfig>::kColumns.allocated);
     hw::tensor_allocate_no_more<kBlocks>();
   }
-  if (warp == kBookWarp) sm90::write_book<kConfig>(ring.book(), args);
+  if (warp == kBookWarp) write_book<kConfig>(ring.book(), args);
 }
 
 template <GemmConfig kConfig>
@@ -74,10 +74,10 @@ THRESHER_DEVICE void play_role(const GemmArgs& args, const TensorRing<kConfig>& 
 
 template <GemmConfig kConfig>
 THRESHER_DEVICE void gemm_kernel(const GemmArgs& args) {
-  static_assert(kConfig.mma == sm90::Mma::kBlockScaled);
-  static_assert(kConfig.activations == sm90::ActivationType::kNvfp4);
+  static_assert(kConfig.mma == Mma::kBlockScaled);
+  static_assert(kConfig.activations == ActivationType::kNvfp4);
   constexpr int kBlocks = TensorRing<kConfig>::kBlocks;
-  sm90::wait_for_counts(args.table, args.first_group + args.group_count);
+  wait_for_counts(args.table, args.first_group + args.group_count);
   const TensorRing<kConfig> ring{hw::shared_base()};
   if constexpr (kBlocks > 1) hw::sync_block<kBlocks>();  // both have begun
   set_up<kConfig>(args, ring);

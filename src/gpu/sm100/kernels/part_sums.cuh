@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of a tile along k meet in the workspace, as Hopper's do (gpu/sm90/kernels/split_sums.cuh):
+// Parts of a tile along k meet in the workspace, as Hopper's do (gpu/gemm/kernels/split_sums.cuh):
 // whoever comes last adds them up, always in the order of the parts, so that the result does not
 // depend on who that is. Its own part it takes from tensor memory. Of a pair of blocks each has its
 // own rows, and parts and counters of its own.
@@ -22,7 +22,7 @@ class PartSums {
 
   // By the warps that store together, when their part is computed. True: it came last, all others
   // are in the workspace, and the tile is theirs to finish.
-  THRESHER_DEVICE bool arrive(const sm90::Tile& tile) const {
+  THRESHER_DEVICE bool arrive(const Tile& tile) const {
     if (tile.part_count == 1) return true;
     sync();  // the flag has been read, of the tile before
     if (hw::thread_index() == 0) hw::store_shared(flag_, hw::atomic_add(counter(tile), kArrived));
@@ -35,7 +35,7 @@ class PartSums {
 
   // The thread's sums of the part, of tokens from `token` on.
   template <int kTokens>
-  THRESHER_DEVICE void store(const sm90::Tile& tile, u32 product, u32 token,
+  THRESHER_DEVICE void store(const Tile& tile, u32 product, u32 token,
                              const float (&sums)[kTokens]) const {
     float* to = place(tile, tile.part, product, token);
     THRESHER_UNROLL
@@ -43,7 +43,7 @@ class PartSums {
   }
 
   // Behind all of them.
-  THRESHER_DEVICE void deliver(const sm90::Tile& tile) const {
+  THRESHER_DEVICE void deliver(const Tile& tile) const {
     sync();
     if (hw::thread_index() != 0) return;
     hw::fence_device();  // behind the barrier, so that it covers what all of them stored
@@ -52,8 +52,7 @@ class PartSums {
 
   // From the own part's to those of the whole tile.
   template <int kTokens>
-  THRESHER_DEVICE void add(const sm90::Tile& tile, u32 product, u32 token,
-                           float (&sums)[kTokens]) const {
+  THRESHER_DEVICE void add(const Tile& tile, u32 product, u32 token, float (&sums)[kTokens]) const {
     if (tile.part_count == 1) return;
     float before[kTokens] = {};
     THRESHER_NO_UNROLL
@@ -75,7 +74,7 @@ class PartSums {
   static THRESHER_DEVICE void sync() { hw::sync_named(kStoreBarrier, kStoreThreads); }
 
   // For those that are still storing, or about to: nobody waits for a part that is not computed.
-  THRESHER_DEVICE void wait_for_others(const sm90::Tile& tile, u32 found) const {
+  THRESHER_DEVICE void wait_for_others(const Tile& tile, u32 found) const {
     if (hw::thread_index() == 0) {
       while (found / kDelivered != tile.part_count - 1) {
         found = hw::load_global_coherent(counter(tile));
@@ -89,7 +88,7 @@ class PartSums {
   }
 
   template <int kTokens>
-  THRESHER_DEVICE void add_part(const sm90::Tile& tile, u32 part, u32 product, u32 token,
+  THRESHER_DEVICE void add_part(const Tile& tile, u32 part, u32 product, u32 token,
                                 float (&sums)[kTokens]) const {
     const float* from = place(tile, part, product, token);
     float loaded[kTokens];
@@ -102,12 +101,12 @@ class PartSums {
   THRESHER_DEVICE u64 of_block(u32 of_tile) const {
     return u64{of_tile} * TensorRing<kConfig>::kBlocks + TensorRing<kConfig>::rank();
   }
-  THRESHER_DEVICE u32* counter(const sm90::Tile& tile) const {
+  THRESHER_DEVICE u32* counter(const Tile& tile) const {
     return args_.counters + of_block(tile.counter);
   }
   // The thread's column of a token; a warp's are neighbours.
-  THRESHER_DEVICE float* place(const sm90::Tile& tile, u32 part, u32 product, u32 token) const {
-    return args_.partials + of_block(tile.slot(part)) * sm90::partial_elements(kConfig) +
+  THRESHER_DEVICE float* place(const Tile& tile, u32 part, u32 product, u32 token) const {
+    return args_.partials + of_block(tile.slot(part)) * partial_elements(kConfig) +
            u64{product * kConfig.tokens + token} * kTileRows + static_cast<u32>(hw::thread_index());
   }
 

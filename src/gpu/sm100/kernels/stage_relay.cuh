@@ -30,7 +30,7 @@ class StageRelay {
   }
 
   const TensorRing<kConfig>& ring_;
-  sm90::WalkOf<kConfig, sm90::Walker::kThread> walk_;
+  WalkOf<kConfig, Walker::kThread> walk_;
   StagePosition<kConfig> position_;
 };
 

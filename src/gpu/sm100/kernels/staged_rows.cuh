@@ -4,18 +4,18 @@
 // that one is filled while the other leaves.
 #pragma once
 
+#include "gpu/gemm/kernels/gemm_values.cuh"
 #include "gpu/hw/hw.cuh"
 #include "gpu/sm100/kernels/part_sums.cuh"
 #include "gpu/sm100/kernels/tensor_ring.cuh"
-#include "gpu/sm90/kernels/gemm_values.cuh"
 
 namespace thresher::gpu::sm100 {
 
 template <GemmConfig kConfig>
 class StagedRows {
  public:
-  using Element = sm90::StoredElement<stored_type(kConfig)>;
-  using Output = sm90::TileOutput<kConfig>;
+  using Element = StoredElement<stored_type(kConfig)>;
+  using Output = TileOutput<kConfig>;
 
   THRESHER_DEVICE explicit StagedRows(const TensorRing<kConfig>& ring) : base_(ring.staging()) {}
 

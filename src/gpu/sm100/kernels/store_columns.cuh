@@ -6,11 +6,11 @@
 // as soon as the last of them have been loaded. Parts of tiles meet in part_sums.cuh.
 #pragma once
 
+#include "gpu/gemm/kernels/gemm_values.cuh"
 #include "gpu/hw/hw.cuh"
 #include "gpu/sm100/kernels/part_sums.cuh"
 #include "gpu/sm100/kernels/staged_rows.cuh"
 #include "gpu/sm100/kernels/tensor_ring.cuh"
-#include "gpu/sm90/kernels/gemm_values.cuh"
 
 namespace thresher::gpu::sm100 {
 
@@ -44,17 +44,17 @@ class StoreColumns {
 
  private:
   using Ring = TensorRing<kConfig>;
-  using Output = sm90::TileOutput<kConfig>;
+  using Output = TileOutput<kConfig>;
   static constexpr int kBlocks = Ring::kBlocks;
   static constexpr Product kProduct = kConfig.product;
-  static constexpr sm90::OutputType kOutput = stored_type(kConfig);
-  using Element = sm90::StoredElement<kOutput>;
+  static constexpr OutputType kOutput = stored_type(kConfig);
+  using Element = StoredElement<kOutput>;
   using Pair = typename PairOf<sizeof(Element)>::Type;
   // Columns of tensor memory at a time; fewer where blocks share the registers of an SM.
   static constexpr int kNarrow = 8;
   static constexpr int kWide = kConfig.blocks_per_sm > 1 ? kNarrow : 16;
-  static constexpr bool kParts = sm90::has_parts(kConfig);
-  static constexpr bool kStaged = kConfig.store == sm90::Store::kStaged;
+  static constexpr bool kParts = has_parts(kConfig);
+  static constexpr bool kStaged = kConfig.store == Store::kStaged;
   static_assert(kWide <= kStagedTokens);
 
   THRESHER_DEVICE void store_tile() {
@@ -144,8 +144,8 @@ class StoreColumns {
     const float values[2] = {value(output, sums[0], ups[0], token, column),
                              value(output, sums[1], ups[1], token + 1, column)};
     Element elements[2];
-    sm90::round_pair<kOutput>(values, elements);
-    if constexpr (kConfig.store == sm90::Store::kVectors) {
+    round_pair<kOutput>(values, elements);
+    if constexpr (kConfig.store == Store::kVectors) {
       if (is_aligned(output)) return store_exchanged(output, token, column, elements);
     }
     THRESHER_UNROLL
@@ -210,17 +210,17 @@ class StoreColumns {
   static THRESHER_DEVICE float value(const Output& output, float sum, float up, u32 token,
                                      u32 column) {
     if constexpr (kProduct == Product::kDual) {
-      return sm90::silu(sm90::apply(output.factor, sum)) * sm90::apply(output.factor_up, up);
+      return silu(apply(output.factor, sum)) * apply(output.factor_up, up);
     } else if constexpr (kProduct == Product::kUpPass) {
-      return sm90::silu(output.gate(token, column)) * sm90::apply(output.factor_up, sum);
+      return silu(output.gate(token, column)) * apply(output.factor_up, sum);
     } else {
-      return sm90::apply(output.factor, sum);
+      return apply(output.factor, sum);
     }
   }
 
   const GemmArgs& args_;
   const Ring& ring_;
-  sm90::WalkOf<kConfig, sm90::Walker::kWarp> walk_;
+  WalkOf<kConfig, Walker::kWarp> walk_;
   const PartSums<kConfig> parts_;  // where tiles have parts
   StagedRows<kConfig> rows_;       // where they are staged
   const hw::TensorAddress lanes_;  // the warp's, in the first column

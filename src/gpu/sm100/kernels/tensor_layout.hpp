@@ -14,17 +14,13 @@
 // belongs to row r and block b. Rows beyond n and k beyond the matrix are zeros.
 #pragma once
 
+#include "gpu/gemm/kernels/gemm_args.hpp"
+#include "gpu/gemm/kernels/gemm_config.hpp"
 #include "gpu/hw/sm100/descriptors.hpp"
 #include "gpu/hw/sm90/tensor_map.hpp"
-#include "gpu/sm90/kernels/gemm_args.hpp"
-#include "gpu/sm90/kernels/gemm_config.hpp"
 #include "rounding.hpp"
 
 namespace thresher::gpu::sm100 {
-
-using sm90::GemmArgs;
-using sm90::GemmConfig;
-using sm90::Product;
 
 inline constexpr u32 kTileK = 256;
 inline constexpr u32 kStepsPerTile = kTileK / hw::kBlockScaledK;
@@ -57,7 +53,7 @@ THRESHER_DEVICE constexpr u32 products_per_tile(Product product) {
   return product == Product::kDual ? 2 : 1;
 }
 THRESHER_DEVICE constexpr u32 packed_matrices(Product product) {
-  return static_cast<u32>(sm90::rows_per_column(product));
+  return static_cast<u32>(rows_per_column(product));
 }
 // The matrix that the first product multiplies.
 THRESHER_DEVICE constexpr u32 first_matrix(Product product) {
@@ -66,11 +62,11 @@ THRESHER_DEVICE constexpr u32 first_matrix(Product product) {
 
 // Blocks that an MMA multiplies in: a pair, or one.
 THRESHER_DEVICE constexpr int blocks_per_mma(const GemmConfig& config) {
-  return sm90::blocks_per_mma(config.mma, config.weight_rows);
+  return gpu::blocks_per_mma(config.mma, config.weight_rows);
 }
 // Whether two blocks have the same weights, and half of a tile's tokens each.
 THRESHER_DEVICE constexpr bool shares_weights(const GemmConfig& config) {
-  return config.loads == sm90::Loads::kMulticast;
+  return config.loads == Loads::kMulticast;
 }
 
 // Of a pair of blocks, which compute 256 rows together, each has 128 rows of weights with their
@@ -135,7 +131,7 @@ THRESHER_DEVICE constexpr u32 staging_row_bytes(const GemmConfig& config) {
   return kTileRows * static_cast<u32>(element_bytes(stored_type(config))) + 16;
 }
 THRESHER_DEVICE constexpr u32 staging_bytes(const GemmConfig& config) {
-  return config.store == sm90::Store::kStaged ? 2 * kStagedTokens * staging_row_bytes(config) : 0;
+  return config.store == Store::kStaged ? 2 * kStagedTokens * staging_row_bytes(config) : 0;
 }
 
 // Shared memory of a block, as offsets from its base.
@@ -171,7 +167,7 @@ THRESHER_DEVICE constexpr TensorShared tensor_shared(const GemmConfig& config) {
   layout.slot = layout.sums_empty + 16;
   layout.flag = layout.slot + 4;
   layout.book = round_up(layout.flag + 4, 16);
-  layout.bytes = layout.book + sm90::kBookBytes;
+  layout.bytes = layout.book + kBookBytes;
   return layout;
 }
 

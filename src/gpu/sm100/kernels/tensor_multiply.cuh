@@ -47,7 +47,7 @@ class TensorMultiply {
   }
 
   // Of 64 k: those that there are of the tile's, or its part's.
-  THRESHER_DEVICE u32 steps_of(const sm90::Tile& tile) const {
+  THRESHER_DEVICE u32 steps_of(const Tile& tile) const {
     const u32 in_row = divide_up(walk_.group().k, u32{hw::kBlockScaledK});
     const u32 left = in_row - tile.first_k_tile * kStepsPerTile;
     const u32 most = tile.k_tile_count * kStepsPerTile;
@@ -116,7 +116,7 @@ class TensorMultiply {
   }
 
   const Ring& ring_;
-  sm90::WalkOf<kConfig, sm90::Walker::kThread> walk_;
+  WalkOf<kConfig, Walker::kThread> walk_;
   const hw::TensorAddress tensor_;
   StagePosition<kConfig> position_;
   SumsPosition<kConfig> sums_;

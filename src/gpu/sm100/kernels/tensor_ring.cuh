@@ -3,11 +3,11 @@
 // they are, and who tells whom that they are free or full.
 #pragma once
 
+#include "gpu/gemm/kernels/group_book.cuh"
+#include "gpu/gemm/kernels/stage_ring.cuh"
+#include "gpu/gemm/kernels/tile_walk.cuh"
 #include "gpu/hw/hw.cuh"
 #include "gpu/sm100/kernels/tensor_layout.hpp"
-#include "gpu/sm90/kernels/group_book.cuh"
-#include "gpu/sm90/kernels/stage_ring.cuh"
-#include "gpu/sm90/kernels/tile_walk.cuh"
 
 namespace thresher::gpu::sm100 {
 
@@ -20,9 +20,9 @@ inline constexpr int kTokenThreads = kTokenWarps * hw::kWarpThreads;
 enum RoleWarp : int { kTokenWarp = kStoreWarps, kWeightWarp = 8, kMultiplyWarp, kBookWarp };
 
 template <GemmConfig kConfig>
-using StagePosition = sm90::RingPosition<kConfig.stages>;
+using StagePosition = RingPosition<kConfig.stages>;
 template <GemmConfig kConfig>
-using SumsPosition = sm90::RingPosition<static_cast<int>(tensor_columns(kConfig).buffers)>;
+using SumsPosition = RingPosition<static_cast<int>(tensor_columns(kConfig).buffers)>;
 
 template <GemmConfig kConfig>
 struct TensorRing {
@@ -33,7 +33,7 @@ struct TensorRing {
   static constexpr int kMmaBlocks = blocks_per_mma(kConfig);
   static constexpr bool kShared = shares_weights(kConfig);
   // Whether bytes and threads of both blocks of a pair arrive at the leader's barrier.
-  static constexpr bool kToLeader = kMmaBlocks > 1 && kConfig.loads == sm90::Loads::kBoxes;
+  static constexpr bool kToLeader = kMmaBlocks > 1 && kConfig.loads == Loads::kBoxes;
   static constexpr u32 kAllBlocks = (1u << kBlocks) - 1;
 
   hw::SharedAddress base;
@@ -62,7 +62,7 @@ struct TensorRing {
   THRESHER_DEVICE hw::SharedAddress slot() const { return base + kLayout.slot; }
   THRESHER_DEVICE hw::SharedAddress flag() const { return base + kLayout.flag; }
   THRESHER_DEVICE hw::SharedAddress staging() const { return base + kLayout.staging; }
-  THRESHER_DEVICE sm90::GroupBook book() const { return {base + kLayout.book}; }
+  THRESHER_DEVICE GroupBook book() const { return {base + kLayout.book}; }
 
   // In tensor memory, from its first column on.
   static THRESHER_DEVICE u32 sums(u32 buffer, u32 product) {
@@ -82,10 +82,10 @@ struct TensorRing {
   }
 
   // The tokens of a tile that the block has sums of: how many, and the first.
-  static THRESHER_DEVICE u32 width(const sm90::Tile& tile) {
+  static THRESHER_DEVICE u32 width(const Tile& tile) {
     return kShared ? tile.width / kBlocks : tile.width;
   }
-  static THRESHER_DEVICE u32 first_token(const sm90::Tile& tile) {
+  static THRESHER_DEVICE u32 first_token(const Tile& tile) {
     return kShared ? rank() * width(tile) : 0;
   }
 
@@ -116,9 +116,9 @@ struct TensorRing {
 };
 
 template <GemmConfig kConfig>
-THRESHER_DEVICE u32 k_tiles_in(const sm90::GroupWalkOf<kConfig>& group) {
-  static_assert(kTileK == sm90::k_tiles_per_stage(kConfig) * sm90::kTileK);
-  return sm90::k_tiles_of<kConfig>(group);
+THRESHER_DEVICE u32 k_tiles_in(const GroupWalkOf<kConfig>& group) {
+  static_assert(kTileK == k_tiles_per_stage(kConfig) * gpu::kTileK);
+  return k_tiles_of<kConfig>(group);
 }
 
 }  // namespace thresher::gpu::sm100

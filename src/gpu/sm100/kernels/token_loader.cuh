@@ -82,7 +82,7 @@ class TokenLoader {
 
   THRESHER_DEVICE void begin_tile() {
     const auto& group = walk_.group();
-    const sm90::RowsTable& rows = args_.table.rows;
+    const RowsTable& rows = args_.table.rows;
     const bool follow = args_.table.rows_follow();
     const auto& entry = group.entry();
     codes_from_ = reinterpret_cast<const U32x2*>(follow ? rows.activations
@@ -159,7 +159,7 @@ class TokenLoader {
 
   const GemmArgs& args_;
   const TensorRing<kConfig>& ring_;
-  sm90::WalkOf<kConfig, sm90::Walker::kWarp> walk_;
+  WalkOf<kConfig, Walker::kWarp> walk_;
   const u32 row_;    // the first of a slab
   const u32 block_;  // of a k tile's 16
   StagePosition<kConfig> position_;

@@ -33,7 +33,7 @@ class WeightLoader {
  private:
   using Ring = TensorRing<kConfig>;
   static constexpr int kBlocks = Ring::kBlocks;
-  static constexpr bool kBoxes = kConfig.loads == sm90::Loads::kBoxes;
+  static constexpr bool kBoxes = kConfig.loads == Loads::kBoxes;
   static constexpr u32 kMatrices = packed_matrices(kConfig.product);
   static constexpr u32 kStageBytes = Ring::kLayout.weight_stage_bytes;
 
@@ -111,7 +111,7 @@ class WeightLoader {
   }
 
   const Ring& ring_;
-  sm90::WalkOf<kConfig, sm90::Walker::kThread> walk_;
+  WalkOf<kConfig, Walker::kThread> walk_;
   StagePosition<kConfig> position_;
   u64 fenced_ = 0;  // the last map
 };

@@ -3,24 +3,24 @@
 // operands in registers and multiplies them over and over.
 #pragma once
 
+#include "gpu/gemm/kernels/ceilings.cuh"
 #include "gpu/hw/hw.cuh"
 #include "gpu/sm80/kernels/ceilings_args.hpp"
-#include "gpu/sm90/kernels/ceilings.cuh"
 
 namespace thresher::gpu::sm80 {
 
 template <hw::Operand kOperand>
-THRESHER_DEVICE void multiply_ceiling_kernel(const sm90::MultiplyCeilingArgs& args) {
+THRESHER_DEVICE void multiply_ceiling_kernel(const MultiplyCeilingArgs& args) {
   constexpr u32 kPairs = 4 + 2 * kMultiplyOctets;  // that a thread holds
   const u32 first = static_cast<u32>(hw::thread_index()) * kPairs;
   u32 a[4];
   u32 b[kMultiplyOctets][2];
   float sums[4 * kMultiplyOctets];
   THRESHER_UNROLL
-  for (u32 i = 0; i < 4; ++i) a[i] = sm90::operand_pair<kOperand>(first + i);
+  for (u32 i = 0; i < 4; ++i) a[i] = operand_pair<kOperand>(first + i);
   THRESHER_UNROLL
   for (u32 i = 0; i < 2 * kMultiplyOctets; ++i) {
-    b[i / 2][i % 2] = sm90::operand_pair<kOperand>(first + 4 + i);
+    b[i / 2][i % 2] = operand_pair<kOperand>(first + 4 + i);
   }
   THRESHER_UNROLL
   for (u32 i = 0; i < 4 * kMultiplyOctets; ++i) sums[i] = 0.0f;
@@ -36,8 +36,7 @@ THRESHER_DEVICE void multiply_ceiling_kernel(const sm90::MultiplyCeilingArgs& ar
   float total = 0.0f;
   THRESHER_UNROLL
   for (u32 i = 0; i < 4 * kMultiplyOctets; ++i) total += sums[i];
-  hw::store_global(args.sums + hw::block_index() * sm90::kMultiplyThreads + hw::thread_index(),
-                   total);
+  hw::store_global(args.sums + hw::block_index() * kMultiplyThreads + hw::thread_index(), total);
 }
 
 }  // namespace thresher::gpu::sm80

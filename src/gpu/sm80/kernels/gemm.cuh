@@ -3,7 +3,7 @@
 //
 // C[g] (m x n, row-major) = A[g] (m x k) * B[g]^T (n x k), or the gated dual of it. As on Hopper
 // the MMA computes C transposed, weights on its rows and tokens on its columns, and the packed
-// weights, the schedule and the finishing of tiles are Hopper's (gpu/sm90/kernels/).
+// weights, the schedule and the finishing of tiles are those of all GPUs (gpu/gemm/kernels/).
 //
 // Inputs: weights packed as in weight_layout.hpp, activations as the caller has them.
 // No roles: every thread loads its share of each k tile, stages - 1 k tiles ahead and across tiles
@@ -12,14 +12,14 @@
 // Limits: k a multiple of 16; any n; any number of tokens per group, none included.
 #pragma once
 
+#include "gpu/gemm/kernels/gemm_values.cuh"
+#include "gpu/gemm/kernels/split_sums.cuh"
+#include "gpu/gemm/kernels/store_of.cuh"
 #include "gpu/hw/hw.cuh"
 #include "gpu/sm80/kernels/nvfp4_tokens.cuh"
 #include "gpu/sm80/kernels/stage_loader.cuh"
 #include "gpu/sm80/kernels/tile_queue.cuh"
 #include "gpu/sm80/kernels/warp_multiply.cuh"
-#include "gpu/sm90/kernels/gemm_values.cuh"
-#include "gpu/sm90/kernels/split_sums.cuh"
-#include "gpu/sm90/kernels/store_of.cuh"
 
 namespace thresher::gpu::sm80 {
 
@@ -27,8 +27,7 @@ template <GemmConfig kConfig>
 class WarpGemm {
  public:
   // The book is written.
-  THRESHER_DEVICE WarpGemm(const GemmArgs& args, const sm90::GroupBook& book,
-                           hw::SharedAddress shared)
+  THRESHER_DEVICE WarpGemm(const GemmArgs& args, const GroupBook& book, hw::SharedAddress shared)
       : args_(args),
         shared_(shared),
         queue_(args, book, shared),
@@ -39,7 +38,7 @@ class WarpGemm {
   THRESHER_DEVICE void run() {
     start();
     for (u32 number = 0;; ++number) {
-      const sm90::Tile tile = queue_.read(number).tile;
+      const Tile tile = queue_.read(number).tile;
       if (tile.k_tile_count == 0) break;
       compute_tile<kCut.narrowest()>(number, hw::broadcast(tile.width), tile.k_tile_count);
     }
@@ -47,8 +46,8 @@ class WarpGemm {
   }
 
  private:
-  using StoreTile = typename sm90::StoreOf<kConfig>::Type;
-  static constexpr sm90::TokenCut kCut = token_cut(kConfig);
+  using StoreTile = typename StoreOf<kConfig>::Type;
+  static constexpr TokenCut kCut = token_cut(kConfig);
   static constexpr int kAhead = kConfig.stages - 1;
 
   // Fills all stages but one. A tile that the loads begin has been written down before a barrier.
@@ -76,8 +75,8 @@ class WarpGemm {
 
   template <int kWidth>
   THRESHER_DEVICE void compute_tile_of(u32 number, u32 k_tile_count) {
-    sm90::Sums<kConfig, kWidth> sums;
-    sm90::set_to_zero<kConfig, kWidth>(sums);
+    Sums<kConfig, kWidth> sums;
+    set_to_zero<kConfig, kWidth>(sums);
     for (u32 left = k_tile_count; left > 0; --left) {
       hw::pieces_wait<kAhead - 1>();
       hw::sync_block();
@@ -91,13 +90,13 @@ class WarpGemm {
 
   template <int kWidth>
   THRESHER_DEVICE void finish(const QueuedTile<kConfig>& queued,
-                              sm90::Sums<kConfig, kWidth>& sums) const {
+                              Sums<kConfig, kWidth>& sums) const {
     if (has_parts(kConfig) && queued.tile.part_count > 1) {
-      const sm90::SplitSums<kConfig> parts(args_, shared_);
+      const SplitSums<kConfig> parts(args_, shared_);
       parts.arrive(queued.tile);
       if (!parts.template gather<kWidth>(queued.tile, sums)) return;
     }
-    const sm90::TileOutput<kConfig> output(args_, queued.tile, queued.group);
+    const TileOutput<kConfig> output(args_, queued.tile, queued.group);
     StoreTile(shared_).template store<kWidth>(output, sums);
   }
 
@@ -111,12 +110,12 @@ class WarpGemm {
 
 template <GemmConfig kConfig>
 THRESHER_DEVICE void gemm_kernel(const GemmArgs& args) {
-  static_assert(kConfig.mma == sm90::Mma::kWarp && !kConfig.specialised);
-  static_assert(kConfig.prologue != sm90::Prologue::kInside);
-  static_assert(kConfig.store != sm90::Store::kStaged);
+  static_assert(kConfig.mma == Mma::kWarp && !kConfig.specialised);
+  static_assert(kConfig.prologue != Prologue::kInside);
+  static_assert(kConfig.store != Store::kStaged);
   const hw::SharedAddress shared = hw::shared_base();
-  const sm90::GroupBook book{shared + shared_layout(kConfig).book};
-  if (hw::warp_index() == 0) sm90::write_book<kConfig>(book, args);
+  const GroupBook book{shared + shared_layout(kConfig).book};
+  if (hw::warp_index() == 0) write_book<kConfig>(book, args);
   hw::sync_block();
   WarpGemm<kConfig>(args, book, shared).run();
 }

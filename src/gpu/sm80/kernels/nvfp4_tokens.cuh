@@ -4,10 +4,10 @@
 // image of the next k tile. There are two images, one being read and one being written.
 #pragma once
 
+#include "gpu/gemm/kernels/nvfp4_chunk.cuh"
 #include "gpu/hw/hw.cuh"
 #include "gpu/sm80/kernels/stage_loader.cuh"
 #include "gpu/sm80/kernels/tile_queue.cuh"
-#include "gpu/sm90/kernels/nvfp4_chunk.cuh"
 
 namespace thresher::gpu::sm80 {
 
@@ -16,8 +16,8 @@ class Nvfp4Tokens {
  public:
   THRESHER_DEVICE explicit Nvfp4Tokens(hw::SharedAddress shared)
       : image_(shared + shared_layout(kConfig).images),
-        row_(static_cast<u32>(hw::thread_index()) / sm90::kStepsPerTile),
-        block_(static_cast<u32>(hw::thread_index()) % sm90::kStepsPerTile),
+        row_(static_cast<u32>(hw::thread_index()) / kStepsPerTile),
+        block_(static_cast<u32>(hw::thread_index()) % kStepsPerTile),
         place_(chunk_place(row_, 2 * block_)) {}
 
   // By all threads: asks for the next k tile, if there is one.
@@ -33,9 +33,9 @@ class Nvfp4Tokens {
       codes_[i] = hw::load_global(codes_from_ + u64{i} * kRows * blocks_per_row_);
       scales_[i] = hw::load_global(scales_from_ + u64{i} * kRows * blocks_per_row_);
     }
-    codes_from_ += sm90::kStepsPerTile;
-    scales_from_ += sm90::kStepsPerTile;
-    blocks_left_ -= sm90::kStepsPerTile;
+    codes_from_ += kStepsPerTile;
+    scales_from_ += kStepsPerTile;
+    blocks_left_ -= kStepsPerTile;
     --k_tiles_left_;
   }
 
@@ -43,23 +43,23 @@ class Nvfp4Tokens {
   // there was nothing to load, what was there before goes to where nobody reads: a branch would
   // keep the compiler from decoding between MMAs.
   THRESHER_DEVICE void store() {
-    const hw::SharedAddress image = image_ + written_ * sm90::image_bytes(kConfig.tokens);
+    const hw::SharedAddress image = image_ + written_ * image_bytes(kConfig.tokens);
     THRESHER_UNROLL
     for (u32 i = 0; i < kBlocks; ++i) {
       // All tiles have the rows below the narrowest one's width.
       const bool always = (i + 1) * kRows <= static_cast<u32>(token_cut(kConfig).narrowest());
       if (!always && row_ + i * kRows >= width_) continue;
-      const u32 factor = sm90::scale_factor(scales_[i]);
-      const hw::SharedAddress place = image + place_ + i * kRows * sm90::kImageRowBytes;
-      hw::store_shared(place, sm90::decode_chunk(codes_[i].x, factor));
-      hw::store_shared(place ^ 16, sm90::decode_chunk(codes_[i].y, factor));
+      const u32 factor = scale_factor(scales_[i]);
+      const hw::SharedAddress place = image + place_ + i * kRows * kImageRowBytes;
+      hw::store_shared(place, decode_chunk(codes_[i].x, factor));
+      hw::store_shared(place ^ 16, decode_chunk(codes_[i].y, factor));
     }
     written_ ^= 1;
   }
 
  private:
   // Rows that the threads take at a time, four threads each, and how often they do.
-  static constexpr u32 kRows = static_cast<u32>(consumer_threads(kConfig)) / sm90::kStepsPerTile;
+  static constexpr u32 kRows = static_cast<u32>(consumer_threads(kConfig)) / kStepsPerTile;
   static constexpr u32 kBlocks = divide_up(static_cast<u32>(kConfig.tokens), kRows);
   // The swizzle goes by row % 8, which is the same for all rows of a thread; a block's two chunks
   // differ in the lowest bit of their number.
@@ -74,8 +74,8 @@ class Nvfp4Tokens {
     width_ = queued.tile.width;
     const u32 left = queued.group.token_count - queued.tile.first_token;
     rows_left_ = static_cast<i32>(left < width_ ? left : width_) - static_cast<i32>(row_);
-    blocks_per_row_ = queued.group.k / sm90::kStepK;
-    const u32 block = queued.tile.first_k_tile * sm90::kStepsPerTile + block_;
+    blocks_per_row_ = queued.group.k / kStepK;
+    const u32 block = queued.tile.first_k_tile * kStepsPerTile + block_;
     blocks_left_ = static_cast<i32>(blocks_per_row_) - static_cast<i32>(block);
     const u64 first = (u64{queued.tile.first_token} + row_) * blocks_per_row_ + block;
     codes_from_ = reinterpret_cast<const U32x2*>(queued.activations) + first;

@@ -13,11 +13,11 @@
 
 namespace thresher::gpu::sm80 {
 
-inline constexpr u32 kChunksPerRow = sm90::kImageRowBytes / 16;
+inline constexpr u32 kChunksPerRow = kImageRowBytes / 16;
 
 // Byte of an image that holds a chunk of a token's row.
 THRESHER_DEVICE constexpr u32 chunk_place(u32 row, u32 chunk) {
-  return row * sm90::kImageRowBytes + (chunk ^ row % 8) * 16;
+  return row * kImageRowBytes + (chunk ^ row % 8) * 16;
 }
 
 // A thread's share of the rows of 16-bit tokens: always the same chunk of a row's 64 k.
@@ -47,9 +47,9 @@ class WideTokens {
       const bool exists = row < token_count_ && chunks_left_ > 0;
       hw::copy_piece(place, exists ? source : source_, exists);
       source += kRows * row_bytes_;
-      place += kRows * sm90::kImageRowBytes;
+      place += kRows * kImageRowBytes;
     }
-    source_ += sm90::kImageRowBytes;
+    source_ += kImageRowBytes;
     chunks_left_ -= static_cast<i32>(kChunksPerRow);
   }
 
@@ -63,7 +63,7 @@ class WideTokens {
   u32 token_count_ = 0;  // from the tile's first on
 };
 
-// A thread's share of the images that a prologue has made (sm90/kernels/activation_images.cuh):
+// A thread's share of the images that a prologue has made (gpu/gemm/kernels/activation_images.cuh):
 // those of a tile follow each other along k, and are copied as they are.
 template <GemmConfig kConfig>
 class ImageTokens {
@@ -106,7 +106,7 @@ requires(decodes_tokens(kConfig)) struct CopiedTokensOf<kConfig> {
   using Type = NoTokens;  // nvfp4_tokens.cuh has them
 };
 template <GemmConfig kConfig>
-requires(kConfig.prologue == sm90::Prologue::kKernel) struct CopiedTokensOf<kConfig> {
+requires(kConfig.prologue == Prologue::kKernel) struct CopiedTokensOf<kConfig> {
   using Type = ImageTokens<kConfig>;
 };
 
@@ -124,8 +124,8 @@ class StageLoader {
   }
 
  private:
-  static constexpr sm90::SharedLayout kLayout = shared_layout(kConfig);
-  static constexpr u32 kWeightTiles = kConfig.weight_rows / sm90::kTileRows;
+  static constexpr SharedLayout kLayout = shared_layout(kConfig);
+  static constexpr u32 kWeightTiles = kConfig.weight_rows / kTileRows;
   static constexpr u32 kThreads = static_cast<u32>(consumer_threads(kConfig));
 
   THRESHER_DEVICE void begin_tile(TileQueue<kConfig>& queue) {
@@ -142,20 +142,19 @@ class StageLoader {
   // Where the rows end before the block's tile does, the last weights are loaded again; nobody
   // stores what comes of them.
   THRESHER_DEVICE void begin_weights(const QueuedTile<kConfig>& queued) {
-    constexpr u32 kColumns = sm90::kTileRows / rows_per_column(kConfig.product);
+    constexpr u32 kColumns = kTileRows / rows_per_column(kConfig.product);
     const u32 last = divide_up(queued.group.n, kColumns) - 1;
     THRESHER_UNROLL
     for (u32 i = 0; i < kWeightTiles; ++i) {
       const u32 asked = queued.tile.row_tile * kWeightTiles + i;
       const u32 row_tile = asked < last ? asked : last;
       const u64 tile = u64{row_tile} * queued.group.k_tile_count + queued.tile.first_k_tile;
-      weights_[i] =
-          queued.weights + tile * sm90::kTileBytes + static_cast<u32>(hw::thread_index()) * 16;
+      weights_[i] = queued.weights + tile * kTileBytes + static_cast<u32>(hw::thread_index()) * 16;
     }
   }
 
   THRESHER_DEVICE void load_stage() {
-    constexpr u32 kPieces = sm90::kTileBytes / 16;
+    constexpr u32 kPieces = kTileBytes / 16;
     const u32 thread = static_cast<u32>(hw::thread_index());
     const hw::SharedAddress to =
         shared_ + kLayout.weights + stage_ * kLayout.weight_stage_bytes + thread * 16;
@@ -164,11 +163,11 @@ class StageLoader {
       THRESHER_UNROLL
       for (u32 first = 0; first < kPieces; first += kThreads) {
         if (first + kThreads > kPieces && first + thread >= kPieces) continue;
-        hw::copy_piece(to + i * sm90::kTileBytes + first * 16, weights_[i] + first * 16);
+        hw::copy_piece(to + i * kTileBytes + first * 16, weights_[i] + first * 16);
       }
-      weights_[i] += sm90::kTileBytes;
+      weights_[i] += kTileBytes;
     }
-    tokens_.copy(shared_ + kLayout.images + stage_ * sm90::image_bytes(kConfig.tokens));
+    tokens_.copy(shared_ + kLayout.images + stage_ * image_bytes(kConfig.tokens));
     --k_tiles_left_;
     stage_ = stage_ + 1 == kConfig.stages ? 0 : stage_ + 1;
   }

@@ -10,26 +10,22 @@
 // many are enough).
 #pragma once
 
+#include "gpu/gemm/kernels/gemm_config.hpp"
+#include "gpu/gemm/kernels/tile_walk.cuh"
 #include "gpu/hw/hw.cuh"
-#include "gpu/sm90/kernels/gemm_config.hpp"
-#include "gpu/sm90/kernels/tile_walk.cuh"
 
 namespace thresher::gpu::sm80 {
-
-using sm90::GemmArgs;
-using sm90::GemmConfig;
-using sm90::GroupEntry;
 
 // A tile with what its loads need of the group.
 template <GemmConfig kConfig>
 struct QueuedTile {
-  sm90::Tile tile;  // no k tiles: there is no such tile, nor any after it
-  sm90::GroupWalkOf<kConfig> group;
+  Tile tile;  // no k tiles: there is no such tile, nor any after it
+  GroupWalkOf<kConfig> group;
   const u8* weights = nullptr;
   const u8* activations = nullptr;  // the group's first row, or the tile's first image
   const u8* scales = nullptr;
 
-  THRESHER_DEVICE explicit QueuedTile(const sm90::GroupTable& table) : group(table) {}
+  THRESHER_DEVICE explicit QueuedTile(const GroupTable& table) : group(table) {}
   THRESHER_DEVICE bool exists() const { return tile.k_tile_count > 0; }
 };
 
@@ -37,8 +33,7 @@ template <GemmConfig kConfig>
 class TileQueue {
  public:
   // By all threads, once the book is written.
-  THRESHER_DEVICE TileQueue(const GemmArgs& args, const sm90::GroupBook& book,
-                            hw::SharedAddress shared)
+  THRESHER_DEVICE TileQueue(const GemmArgs& args, const GroupBook& book, hw::SharedAddress shared)
       : args_(args), book_(book), at_(shared + shared_layout(kConfig).queue) {}
 
   // By warp 0 together: finds the next tile and writes it down under its number.
@@ -76,7 +71,7 @@ class TileQueue {
     queued.group.token_count = group.y;
     queued.group.n = group.z;
     queued.group.k = group.w;
-    queued.group.k_tile_count = divide_up(group.w, sm90::kTileK);
+    queued.group.k_tile_count = divide_up(group.w, kTileK);
     const U32x4 addresses = words(4);
     queued.weights = address(addresses.x, addresses.y);
     queued.activations = address(addresses.z, addresses.w);
@@ -86,11 +81,11 @@ class TileQueue {
   }
 
  private:
-  using Walk = sm90::WalkOf<kConfig, sm90::Walker::kWarp>;
+  using Walk = WalkOf<kConfig, Walker::kWarp>;
   static constexpr u32 kEntries = queue_entries(kConfig);
 
   THRESHER_DEVICE hw::SharedAddress entry(u32 number) const {
-    return at_ + number % kEntries * sm90::kQueueEntryBytes;
+    return at_ + number % kEntries * kQueueEntryBytes;
   }
 
   static THRESHER_DEVICE const u8* address(u32 low, u32 high) {
@@ -100,7 +95,7 @@ class TileQueue {
   static THRESHER_DEVICE u32 high(u64 value) { return static_cast<u32>(value >> 32); }
 
   THRESHER_DEVICE void write(hw::SharedAddress at, const Walk& walk, bool exists) const {
-    const sm90::Tile& tile = walk.tile();
+    const Tile& tile = walk.tile();
     const auto& group = walk.group();
     const u32 k_tiles = exists ? tile.k_tile_count : 0;
     hw::store_shared(at + 16, U32x4{k_tiles, tile.part, tile.part_count, tile.counter});
@@ -112,20 +107,20 @@ class TileQueue {
   }
 
   // Of rows that follow each other, this group's begin behind those of the groups before it.
-  THRESHER_DEVICE void write_addresses(hw::SharedAddress at, const sm90::Tile& tile,
-                                       const sm90::GroupWalkOf<kConfig>& group) const {
+  THRESHER_DEVICE void write_addresses(hw::SharedAddress at, const Tile& tile,
+                                       const GroupWalkOf<kConfig>& group) const {
     const GroupEntry& own = group.entry();
-    const sm90::RowsTable& rows = args_.table.rows;
+    const RowsTable& rows = args_.table.rows;
     const bool follow = args_.table.rows_follow();
     const u64 weights = hw::load_global(&own.weights);
     u64 activations = follow ? rows.activations : hw::load_global(&own.activations);
     u64 scales = follow ? rows.activation_scales : hw::load_global(&own.activation_scales);
     const u64 values_before = group.row_offset() * group.k;
-    if constexpr (kConfig.prologue == sm90::Prologue::kKernel) {
+    if constexpr (kConfig.prologue == Prologue::kKernel) {
       activations = reinterpret_cast<u64>(args_.images) + group.tile_image_byte(tile.first_token);
-    } else if constexpr (kConfig.activations == sm90::ActivationType::kNvfp4) {
+    } else if constexpr (kConfig.activations == ActivationType::kNvfp4) {
       activations += values_before / 2;
-      scales += values_before / sm90::kStepK;
+      scales += values_before / kStepK;
     } else {
       activations += values_before * 2;
     }
@@ -135,7 +130,7 @@ class TileQueue {
   }
 
   const GemmArgs& args_;
-  const sm90::GroupBook book_;
+  const GroupBook book_;
   const hw::SharedAddress at_;
   u32 position_ = 0;  // of the walk
 };

@@ -7,10 +7,10 @@
 // as there. A warp has 16 rows of every strip; a matrix load of eight tokens serves all its strips.
 #pragma once
 
+#include "gpu/gemm/kernels/sums.cuh"
+#include "gpu/gemm/kernels/weight_decode.cuh"
 #include "gpu/hw/hw.cuh"
 #include "gpu/sm80/kernels/stage_loader.cuh"
-#include "gpu/sm90/kernels/gemm_multiply.cuh"
-#include "gpu/sm90/kernels/weight_decode.cuh"
 
 namespace thresher::gpu::sm80 {
 
@@ -30,11 +30,11 @@ class WarpMultiply {
 
   // Adds the next stage's 64 k.
   template <int kWidth>
-  THRESHER_DEVICE void add(sm90::Sums<kConfig, kWidth>& sums) {
+  THRESHER_DEVICE void add(Sums<kConfig, kWidth>& sums) {
     const hw::SharedAddress weights =
         shared_ + kLayout.weights + stage_ * kLayout.weight_stage_bytes;
     const hw::SharedAddress image =
-        shared_ + kLayout.images + image_index_ * sm90::image_bytes(kConfig.tokens);
+        shared_ + kLayout.images + image_index_ * image_bytes(kConfig.tokens);
     Packed packed[kStrips];
     THRESHER_UNROLL
     for (int strip = 0; strip < kStrips; ++strip) {
@@ -56,19 +56,19 @@ class WarpMultiply {
   }
 
  private:
-  using Packed = sm90::PackedStrip<kConfig.product>;
-  static constexpr sm90::SharedLayout kLayout = shared_layout(kConfig);
+  using Packed = PackedStrip<kConfig.product>;
+  static constexpr SharedLayout kLayout = shared_layout(kConfig);
   static constexpr int kStrips = strips_per_warpgroup(kConfig);
   static constexpr u32 kImages = static_cast<u32>(image_stages(kConfig));
   static constexpr hw::Operand kOperand = operand_of(kConfig.activations);
 
   template <int kWidth>
   THRESHER_DEVICE static void add_half(hw::SharedAddress tokens, const u32 (&a)[kStrips][2][4],
-                                       sm90::Sums<kConfig, kWidth>& sums) {
+                                       Sums<kConfig, kWidth>& sums) {
     THRESHER_UNROLL
     for (int octet = 0; octet < kWidth / 8; ++octet) {
       u32 b[4];
-      hw::load_matrix_x4(tokens + static_cast<u32>(octet) * 8 * sm90::kImageRowBytes, b);
+      hw::load_matrix_x4(tokens + static_cast<u32>(octet) * 8 * kImageRowBytes, b);
       THRESHER_UNROLL
       for (int step = 0; step < 2; ++step) {
         THRESHER_UNROLL
@@ -80,7 +80,7 @@ class WarpMultiply {
   }
 
   const hw::SharedAddress shared_;
-  sm90::PackedPlace place_;
+  PackedPlace place_;
   u32 tokens_ = 0;  // the row that the lane names, in an image
   u32 stage_ = 0;
   u32 image_index_ = 0;

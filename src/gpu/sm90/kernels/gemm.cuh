@@ -13,17 +13,17 @@
 // Limits: k a multiple of 16; any n; any number of tokens per group, none included.
 #pragma once
 
+#include "gpu/gemm/kernels/gemm_args.hpp"
+#include "gpu/gemm/kernels/gemm_config.hpp"
+#include "gpu/gemm/kernels/gemm_values.cuh"
+#include "gpu/gemm/kernels/split_sums.cuh"
+#include "gpu/gemm/kernels/stage_ring.cuh"
+#include "gpu/gemm/kernels/store_of.cuh"
+#include "gpu/gemm/kernels/tile_walk.cuh"
 #include "gpu/hw/hw.cuh"
-#include "gpu/sm90/kernels/gemm_args.hpp"
-#include "gpu/sm90/kernels/gemm_config.hpp"
 #include "gpu/sm90/kernels/gemm_loader.cuh"
 #include "gpu/sm90/kernels/gemm_multiply.cuh"
-#include "gpu/sm90/kernels/gemm_values.cuh"
 #include "gpu/sm90/kernels/image_shares.cuh"
-#include "gpu/sm90/kernels/split_sums.cuh"
-#include "gpu/sm90/kernels/stage_ring.cuh"
-#include "gpu/sm90/kernels/store_of.cuh"
-#include "gpu/sm90/kernels/tile_walk.cuh"
 
 namespace thresher::gpu::sm90 {
 

@@ -5,11 +5,11 @@
 // still runs.
 #pragma once
 
+#include "gpu/gemm/kernels/gemm_config.hpp"
+#include "gpu/gemm/kernels/stage_ring.cuh"
+#include "gpu/gemm/kernels/tile_walk.cuh"
 #include "gpu/hw/hw.cuh"
-#include "gpu/sm90/kernels/gemm_config.hpp"
 #include "gpu/sm90/kernels/image_shares.cuh"
-#include "gpu/sm90/kernels/stage_ring.cuh"
-#include "gpu/sm90/kernels/tile_walk.cuh"
 
 namespace thresher::gpu::sm90 {
 

@@ -7,27 +7,13 @@
 // frees the first buffer and, at the end of a k tile, the stage.
 #pragma once
 
+#include "gpu/gemm/kernels/gemm_config.hpp"
+#include "gpu/gemm/kernels/stage_ring.cuh"
+#include "gpu/gemm/kernels/sums.cuh"
+#include "gpu/gemm/kernels/weight_decode.cuh"
 #include "gpu/hw/hw.cuh"
-#include "gpu/sm90/kernels/gemm_config.hpp"
-#include "gpu/sm90/kernels/stage_ring.cuh"
-#include "gpu/sm90/kernels/weight_decode.cuh"
 
 namespace thresher::gpu::sm90 {
-
-// Sums of one warpgroup for a tile: per strip 64 rows x the tile's width, laid out as the MMA
-// leaves them.
-template <GemmConfig kConfig, int kWidth>
-using Sums = float[strips_per_warpgroup(kConfig)][kWidth / 2];
-
-template <GemmConfig kConfig, int kWidth>
-THRESHER_DEVICE void set_to_zero(Sums<kConfig, kWidth>& sums) {
-  THRESHER_UNROLL
-  for (int strip = 0; strip < strips_per_warpgroup(kConfig); ++strip) {
-    THRESHER_UNROLL
-    for (int i = 0; i < kWidth / 2; ++i) sums[strip][i] = 0.0f;
-    hw::hide(sums[strip]);
-  }
-}
 
 template <GemmConfig kConfig>
 class Multiply {

@@ -11,11 +11,11 @@
 // last sets a counter back to zero.
 #pragma once
 
+#include "gpu/gemm/kernels/activation_images.cuh"
+#include "gpu/gemm/kernels/gemm_args.hpp"
+#include "gpu/gemm/kernels/gemm_config.hpp"
+#include "gpu/gemm/kernels/stage_ring.cuh"
 #include "gpu/hw/hw.cuh"
-#include "gpu/sm90/kernels/activation_images.cuh"
-#include "gpu/sm90/kernels/gemm_args.hpp"
-#include "gpu/sm90/kernels/gemm_config.hpp"
-#include "gpu/sm90/kernels/stage_ring.cuh"
 
 namespace thresher::gpu::sm90 {
 

@@ -7,15 +7,15 @@
 // only the product, the types and the number of tokens: the rest must be as plain_config() has it.
 #pragma once
 
+#include "gpu/gemm/kernels/gemm_args.hpp"
+#include "gpu/gemm/kernels/gemm_config.hpp"
+#include "gpu/gemm/kernels/gemm_values.cuh"
+#include "gpu/gemm/kernels/stage_ring.cuh"
+#include "gpu/gemm/kernels/store_direct.cuh"
+#include "gpu/gemm/kernels/sums.cuh"
+#include "gpu/gemm/kernels/tile_walk.cuh"
+#include "gpu/gemm/kernels/weight_decode.cuh"
 #include "gpu/hw/hw.cuh"
-#include "gpu/sm90/kernels/gemm_args.hpp"
-#include "gpu/sm90/kernels/gemm_config.hpp"
-#include "gpu/sm90/kernels/gemm_multiply.cuh"
-#include "gpu/sm90/kernels/gemm_values.cuh"
-#include "gpu/sm90/kernels/stage_ring.cuh"
-#include "gpu/sm90/kernels/store_direct.cuh"
-#include "gpu/sm90/kernels/tile_walk.cuh"
-#include "gpu/sm90/kernels/weight_decode.cuh"
 
 namespace thresher::gpu::sm90 {
 

@@ -40,13 +40,12 @@ double element(u32 row, u32 column) {
 
 std::vector<float> run(u32 pass_count) {
   emulator::DeviceMemory memory;
-  auto* sums = static_cast<float*>(memory.allocate(sm90::kMultiplyThreads * 4, "sums"));
-  const sm90::MultiplyCeilingArgs args{.pass_count = pass_count, .sums = sums};
-  emulator::launch({.thread_count = sm90::kMultiplyThreads,
-                    .shared_bytes = kMultiplySharedBytes,
-                    .memory = &memory},
-                   [&] { multiply_ceiling_kernel(args); });
-  return {sums, sums + sm90::kMultiplyThreads};
+  auto* sums = static_cast<float*>(memory.allocate(kMultiplyThreads * 4, "sums"));
+  const MultiplyCeilingArgs args{.pass_count = pass_count, .sums = sums};
+  emulator::launch(
+      {.thread_count = kMultiplyThreads, .shared_bytes = kMultiplySharedBytes, .memory = &memory},
+      [&] { multiply_ceiling_kernel(args); });
+  return {sums, sums + kMultiplyThreads};
 }
 
 TEST(BlockScaledMultiplyCeiling, MultipliesEveryPass) {

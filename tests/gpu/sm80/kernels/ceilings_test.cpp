@@ -13,7 +13,7 @@ namespace {
 constexpr u32 kOwnPairs = 4 + 2 * kMultiplyOctets;
 
 double value_of(u32 pair_index, int half) {
-  const u32 pair = sm90::operand_pair<hw::Operand::kFp16>(pair_index);
+  const u32 pair = operand_pair<hw::Operand::kFp16>(pair_index);
   return half == 0 ? hw::fp16_low(pair) : hw::fp16_high(pair);
 }
 
@@ -39,11 +39,11 @@ double sum_of_thread(u32 thread, int steps) {
 
 TEST(WarpMultiplyCeiling, MultipliesEveryPass) {
   emulator::DeviceMemory memory;
-  auto* sums = static_cast<float*>(memory.allocate(sm90::kMultiplyThreads * 4, "sums"));
-  const sm90::MultiplyCeilingArgs args{.pass_count = 1, .sums = sums};
-  emulator::launch({.thread_count = sm90::kMultiplyThreads, .memory = &memory},
+  auto* sums = static_cast<float*>(memory.allocate(kMultiplyThreads * 4, "sums"));
+  const MultiplyCeilingArgs args{.pass_count = 1, .sums = sums};
+  emulator::launch({.thread_count = kMultiplyThreads, .memory = &memory},
                    [&] { sm80::multiply_ceiling_kernel<hw::Operand::kFp16>(args); });
-  for (u32 thread = 0; thread < sm90::kMultiplyThreads; thread += 37) {
+  for (u32 thread = 0; thread < kMultiplyThreads; thread += 37) {
     EXPECT_NEAR(sums[thread], sum_of_thread(thread, kMultiplySteps), 0.05) << thread;
   }
 }
