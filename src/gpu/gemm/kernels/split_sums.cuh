@@ -5,6 +5,7 @@
 #pragma once
 
 #include "gpu/gemm/kernels/gemm_args.hpp"
+#include "gpu/gemm/kernels/part_counter.cuh"
 #include "gpu/gemm/kernels/stage_ring.cuh"
 #include "gpu/gemm/kernels/sums.cuh"
 #include "gpu/gemm/kernels/tile_walk.cuh"
@@ -24,7 +25,7 @@ class SplitSums {
   // By a warpgroup together, when its part is all but done: the answer comes while the last MMAs
   // are still under way.
   THRESHER_DEVICE void arrive(const Tile& tile) const {
-    if (thread() == 0) hw::store_shared(flag_, hw::atomic_add(counter(tile), kArrived));
+    if (thread() == 0) hw::store_shared(flag_, counter(tile).arrive());
   }
 
   // By a warpgroup together, after that, `sums` being those of its part. True: it came last, and
@@ -32,45 +33,25 @@ class SplitSums {
   template <int kWidth>
   THRESHER_DEVICE bool gather(const Tile& tile, Sums<kConfig, kWidth>& sums) const {
     sync();
-    if (hw::load_shared<u32>(flag_) % kDelivered == tile.part_count - 1) {
-      wait_for_others(tile);
+    if (PartCounter::came_last(hw::load_shared<u32>(flag_), tile.part_count)) {
+      if (thread() == 0) {
+        counter(tile).wait_for_others(hw::load_shared<u32>(flag_), tile.part_count);
+      }
+      sync();
       add_parts<kWidth>(tile, sums);
       return true;
     }
     store_part<kWidth>(tile.slot(tile.part), sums);
     sync();
-    if (thread() == 0) {
-      hw::fence_device();  // behind the barrier, so that it covers what all of them stored
-      hw::atomic_add(counter(tile), kDelivered);
-    }
+    if (thread() == 0) counter(tile).deliver();
     return false;
   }
 
  private:
-  // A counter counts parts that have arrived in its low half, and those that have been left in the
-  // workspace in its high half.
-  static constexpr u32 kArrived = 1;
-  static constexpr u32 kDelivered = 1 << 16;
   static constexpr u32 kVectorsAtATime = 16;
 
-  // For those that are still storing, or about to: nobody waits for a part that is not as good as
-  // computed.
-  THRESHER_DEVICE void wait_for_others(const Tile& tile) const {
-    if (thread() == 0) {
-      u32 found = hw::load_shared<u32>(flag_);
-      while (found / kDelivered != tile.part_count - 1) {
-        found = hw::load_global_coherent(counter(tile));
-      }
-      // Ready for the next launch.
-      hw::atomic_add(counter(tile),
-                     0u - (tile.part_count * kArrived + (tile.part_count - 1) * kDelivered));
-      hw::fence_device();
-    }
-    sync();
-  }
-
-  THRESHER_DEVICE u32* counter(const Tile& tile) const {
-    return args_.counters + u64{tile.counter} * kConfig.consumer_warpgroups + warpgroup_;
+  THRESHER_DEVICE PartCounter counter(const Tile& tile) const {
+    return {args_.counters + u64{tile.counter} * kConfig.consumer_warpgroups + warpgroup_};
   }
 
   // As many vectors at a time as there are registers for.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of a tile along k meet in the workspace, as Hopper's do (gpu/gemm/kernels/split_sums.cuh):
-// whoever comes last adds them up, always in the order of the parts, so that the result does not
-// depend on who that is. Its own part it takes from tensor memory. Of a pair of blocks each has its
-// own rows, and parts and counters of its own.
+// Parts of a tile along k meet in the workspace, as other GPUs' do
+// (gpu/gemm/kernels/split_sums.cuh): whoever comes last adds them up, always in the order of the
+// parts, so that the result does not depend on who that is. Its own part it takes from tensor
+// memory. Of a pair of blocks each has its own rows, and parts and counters of its own.
 #pragma once
 
+#include "gpu/gemm/kernels/part_counter.cuh"
 #include "gpu/hw/hw.cuh"
 #include "gpu/sm100/kernels/tensor_ring.cuh"
 
@@ -25,11 +26,12 @@ class PartSums {
   THRESHER_DEVICE bool arrive(const Tile& tile) const {
     if (tile.part_count == 1) return true;
     sync();  // the flag has been read, of the tile before
-    if (hw::thread_index() == 0) hw::store_shared(flag_, hw::atomic_add(counter(tile), kArrived));
+    if (hw::thread_index() == 0) hw::store_shared(flag_, counter(tile).arrive());
     sync();
     const u32 found = hw::load_shared<u32>(flag_);
-    if (found % kDelivered != tile.part_count - 1) return false;
-    wait_for_others(tile, found);
+    if (!PartCounter::came_last(found, tile.part_count)) return false;
+    if (hw::thread_index() == 0) counter(tile).wait_for_others(found, tile.part_count);
+    sync();
     return true;
   }
 
@@ -45,9 +47,7 @@ class PartSums {
   // Behind all of them.
   THRESHER_DEVICE void deliver(const Tile& tile) const {
     sync();
-    if (hw::thread_index() != 0) return;
-    hw::fence_device();  // behind the barrier, so that it covers what all of them stored
-    hw::atomic_add(counter(tile), kDelivered);
+    if (hw::thread_index() == 0) counter(tile).deliver();
   }
 
   // From the own part's to those of the whole tile.
@@ -66,26 +66,7 @@ class PartSums {
   }
 
  private:
-  // A counter counts parts that have arrived in its low half, and those that have been left in the
-  // workspace in its high half.
-  static constexpr u32 kArrived = 1;
-  static constexpr u32 kDelivered = 1 << 16;
-
   static THRESHER_DEVICE void sync() { hw::sync_named(kStoreBarrier, kStoreThreads); }
-
-  // For those that are still storing, or about to: nobody waits for a part that is not computed.
-  THRESHER_DEVICE void wait_for_others(const Tile& tile, u32 found) const {
-    if (hw::thread_index() == 0) {
-      while (found / kDelivered != tile.part_count - 1) {
-        found = hw::load_global_coherent(counter(tile));
-      }
-      // Ready for the next launch.
-      hw::atomic_add(counter(tile),
-                     0u - (tile.part_count * kArrived + (tile.part_count - 1) * kDelivered));
-      hw::fence_device();
-    }
-    sync();
-  }
 
   template <int kTokens>
   THRESHER_DEVICE void add_part(const Tile& tile, u32 part, u32 product, u32 token,
@@ -101,8 +82,8 @@ class PartSums {
   THRESHER_DEVICE u64 of_block(u32 of_tile) const {
     return u64{of_tile} * TensorRing<kConfig>::kBlocks + TensorRing<kConfig>::rank();
   }
-  THRESHER_DEVICE u32* counter(const Tile& tile) const {
-    return args_.counters + of_block(tile.counter);
+  THRESHER_DEVICE PartCounter counter(const Tile& tile) const {
+    return {args_.counters + of_block(tile.counter)};
   }
   // The thread's column of a token; a warp's are neighbours.
   THRESHER_DEVICE float* place(const Tile& tile, u32 part, u32 product, u32 token) const {
