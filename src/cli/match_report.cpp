@@ -75,6 +75,7 @@ void print_tables(const Match& match, const MatchRecord& record, const std::stri
   table.add_row({"verdict", Cell(std::string(to_string(verdict.kind)), tone_of(verdict.kind))});
   table.add_row({"decided by", verdict.check});
   table.add_row({"reason", verdict.reason});
+  if (verdict.timing) table.add_row({"timed", to_string(*verdict.timing)});
   if (verdict.estimate) {
     table.add_row({"detectable", fmt::format("a gain of {:.1f} % in 9 of 10 such matches",
                                              100 * verdict.estimate->minimum_detectable_effect)});

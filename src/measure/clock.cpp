@@ -2,12 +2,10 @@
 #include "measure/clock.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <deque>
 
 #include "measure/gpu_clock.hpp"
-#include "thresher/error.hpp"
 
 namespace thresher::measure {
 namespace {
@@ -15,8 +13,6 @@ namespace {
 using HostTime = std::chrono::steady_clock;
 
 constexpr auto kRest = std::chrono::microseconds(200);
-// In the order of the enumerators.
-constexpr std::array<std::string_view, 3> kWords = {"foreign", "back_to_back", "alone"};
 
 double us_since(HostTime::time_point begin) {
   return std::chrono::duration<double, std::micro>(HostTime::now() - begin).count();
@@ -32,7 +28,9 @@ class HostClock : public Clock {
   bool prepares() const override { return true; }
   std::size_t last_copy() const override { return (next_ - 1) % copy_count_; }
   double settling_seconds() const override { return 0; }
-  std::string description() const override { return single_ ? "single calls" : "back to back"; }
+  std::string description() const override {
+    return std::string(words_of(single_ ? Surroundings::kAlone : Surroundings::kBackToBack));
+  }
   void get_ready(const std::vector<Entrant>& entrants) override { entrants_ = &entrants; }
 
   // Nobody else can work meanwhile: a queued sample is taken at once.
@@ -85,17 +83,6 @@ class HostClock : public Clock {
 };
 
 }  // namespace
-
-std::string_view to_string(Surroundings surroundings) {
-  return kWords[static_cast<std::size_t>(surroundings)];
-}
-
-Surroundings surroundings_from_string(std::string_view text) {
-  for (std::size_t i = 0; i < kWords.size(); ++i) {
-    if (text == kWords[i]) return static_cast<Surroundings>(i);
-  }
-  throw Error("surroundings are foreign, back_to_back or alone");
-}
 
 std::unique_ptr<Clock> make_clock(const Engine& engine, const ClockOptions& options) {
   if (const gpu::Gpu* gpu = gpu::find_gpu(engine)) return make_gpu_clock(*gpu, options);

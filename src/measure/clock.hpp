@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gemm/conformance.hpp"
+#include "measure/surroundings.hpp"
 #include "thresher/engine.hpp"
 #include "thresher/problem.hpp"
 
@@ -27,16 +28,6 @@ struct Entrant {
   std::function<std::vector<OutputView>(std::size_t copy)> fetch;
   std::function<std::string()> find_trespass;  // in what was fetched last
 };
-
-// What surrounds a call on a GPU while it is timed. On a CPU calls follow each other, or are single
-// ones: a foreign call is alone there.
-enum class Surroundings : std::uint8_t {
-  kForeign,     // a small kernel of somebody else before each call, its own time taken off
-  kBackToBack,  // calls follow each other, and may overlap by dependent launch
-  kAlone,       // one call at a time, on an idle device
-};
-std::string_view to_string(Surroundings surroundings);  // "foreign", "back_to_back", "alone"
-Surroundings surroundings_from_string(std::string_view text);
 
 struct ClockOptions {
   Surroundings surroundings = Surroundings::kForeign;

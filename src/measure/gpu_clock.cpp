@@ -71,15 +71,8 @@ class GpuClock : public Clock {
   double settling_seconds() const override { return is_alone() ? 0 : kSettlingSeconds; }
 
   std::string description() const override {
-    switch (options_.surroundings) {
-      case Surroundings::kForeign:
-        return "among foreign kernels, sustained load";
-      case Surroundings::kBackToBack:
-        return "back to back, sustained load";
-      case Surroundings::kAlone:
-        break;
-    }
-    return "alone on an idle device";
+    if (is_alone()) return "alone on an idle device";
+    return std::string(words_of(options_.surroundings)) + ", sustained load";
   }
 
   void get_ready(const std::vector<Entrant>& entrants) override {

@@ -55,8 +55,14 @@ void check_suite(const Suite& suite) {
   for (const Problem& problem : suite.problems) thresher::check(problem);
 }
 
-void check_earlier(const MatchSamples& earlier, const Suite& suite) {
+void check_earlier(const MatchSamples& earlier, const Suite& suite, const CallTiming& timing) {
   if (earlier.heats.empty()) return;
+  if (earlier.timing && *earlier.timing != timing) {
+    throw Error(
+        fmt::format("the calls of the earlier heats were timed as {}, these would be as "
+                    "{}: they cannot be read together",
+                    to_string(*earlier.timing), to_string(timing)));
+  }
   std::vector<std::string> problems;
   for (const Problem& problem : suite.problems) problems.push_back(problem.name);
   if (earlier.problems != problems) {
@@ -98,7 +104,7 @@ class Referee {
         deadline_(seconds_after(begin_, options.seconds_max)),
         folder_(FolderOwner::kReferee) {
     check_suite(suite);
-    check_earlier(options.earlier, suite);
+    check_earlier(options.earlier, suite, timing());
     record_.seed = options.seed != 0 ? options.seed : secret_seed();
     random_ = Random::secret(record_.seed);
     arm_.program = options.program;
@@ -151,6 +157,7 @@ class Referee {
     Light light(ceilings(champion, challenger), options_.cold,
                 [this] { return venue_.rates_again(arm_); });
     arm_.clock = clock_for({&match.champion, &match.challenger});
+    note(fmt::format("timed: {}", to_string(timing())));
     note_clock(match);
     bind_arms();
     const Contest contest{.suite = suite_,
@@ -171,6 +178,7 @@ class Referee {
     if (!samples.heats.empty()) note(fmt::format("goes on after {} heats", samples.heats.size()));
     for (const Problem& problem : suite_.problems) samples.problems.push_back(problem.name);
     samples.slowed_truth = kSlowedTruth;
+    samples.timing = timing();
     samples.same_plan = same_plan(match);
     note_device("before");
     Heats heats(contest, random_.next());
@@ -202,6 +210,8 @@ class Referee {
   MatchRecord& record() { return record_; }
 
  private:
+  CallTiming timing() const { return {.calls = venue_.surroundings, .cold = options_.cold}; }
+
   const ScratchFolder& new_folder() {
     return folders_.emplace_back(FolderOwner::kReferee, folder_.path());
   }
@@ -314,6 +324,7 @@ class Referee {
     record_.verdict.kind = fault.kind;
     record_.verdict.check = fault.check;
     record_.verdict.reason = fault.reason;
+    record_.verdict.timing = record_.samples.timing;
     note(fmt::format("{} ({}): {}", to_string(fault.kind), fault.check, fault.reason));
   }
 

@@ -53,6 +53,7 @@ constexpr Venue kVenues[] = {
      .own_kind = {},
      .sandbox = {},
      .clock = SampleClock::kReferee,
+     .surroundings = measure::Surroundings::kAlone,
      .leaves_worker_behind = false,
      .hold = [](const EngineOptions&, int thread_count, const std::filesystem::path&)
          -> std::unique_ptr<Hold> { return std::make_unique<HostHold>(thread_count); },
@@ -73,6 +74,7 @@ constexpr Venue kVenues[] = {
                  .device_files = "nvidia",
                  .sockets = true},
      .clock = SampleClock::kDevice,
+     .surroundings = measure::Surroundings::kBackToBack,
      .leaves_worker_behind = true,
      .hold = [](const EngineOptions& options, int, const std::filesystem::path& kernel_folder)
          -> std::unique_ptr<Hold> { return std::make_unique<RefereeGpu>(options, kernel_folder); },

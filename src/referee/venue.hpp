@@ -31,6 +31,8 @@ struct Venue {
   SandboxNeeds sandbox;
   // Whose word the time of a call is that our own worker makes.
   SampleClock clock;
+  // Of a timed call. On a GPU a sample is a batch of calls that follow each other.
+  measure::Surroundings surroundings;
   // Giving back what a worker has, piece by piece, takes longer than ending its process.
   bool leaves_worker_behind;
 

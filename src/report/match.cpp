@@ -207,6 +207,11 @@ Html estimate_html(const Season& season, const Json& verdict, const ReadSamples&
          control_table(field(estimate, "controls")).html() + controls_line(estimate);
 }
 
+// Nothing for ledgers from before it was said.
+std::string timing_text(const MatchSamples& samples) {
+  return samples.timing ? "; timed: " + to_string(*samples.timing) : std::string();
+}
+
 Html contestant_line(const char* who, const std::string& name) {
   return element("div", element("span", who) + variant_html(name), {{"class", "contestant"}});
 }
@@ -233,7 +238,7 @@ Html match(const Season& season, const LedgerEntry& match) {
          estimate_html(season, verdict, read) + samples_html(read) + log_html(match) +
          note(fmt::format("Ledger entry {}, suite {}, seed {}, ", match.id, text_of(data, "suite"),
                           text_of(data, "seed")) +
-              number(field(data, "seconds"), 1) + " s.");
+              number(field(data, "seconds"), 1) + " s" + timing_text(read.samples) + ".");
 }
 
 }  // namespace thresher::report

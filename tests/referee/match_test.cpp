@@ -9,6 +9,7 @@
 #include <fstream>
 #include <limits>
 
+#include "nvfp4/error_message.hpp"
 #include "quick_match.hpp"
 #include "referee/fault.hpp"
 #include "referee/sandbox/scratch.hpp"
@@ -109,6 +110,11 @@ TEST(Judge, TimesWhoPassesTheGates) {
     return line.find(" s in all: inputs ") != std::string::npos;
   };
   EXPECT_EQ(std::count_if(record.log.begin(), record.log.end(), speaks_of_time), 2);
+  const CallTiming single_and_cold{.calls = measure::Surroundings::kAlone, .cold = true};
+  EXPECT_EQ(record.verdict.timing, single_and_cold);
+  EXPECT_EQ(record.samples.timing, single_and_cold);
+  EXPECT_EQ(std::count(record.log.begin(), record.log.end(), "timed: single calls, cold weights"),
+            1);
 }
 
 // The least of all calls of the champion's copy, which chance has disturbed the least.
@@ -157,6 +163,11 @@ TEST(Judge, GoesOnAfterEarlierHeats) {
   EXPECT_EQ(second.samples.heats[0].match[0].a_ns[0], first.samples.heats[0].match[0].a_ns[0]);
   EXPECT_EQ(second.verdict.estimate->heat_count, 2);
 
+  match.options.cold = false;
+  EXPECT_EQ(nvfp4::error_message([&] { judge(match); }),
+            "the calls of the earlier heats were timed as single calls, cold weights, these would "
+            "be as single calls, warm weights: they cannot be read together");
+  match.options.cold = true;
   match.options.earlier.problems = {"another"};
   EXPECT_THROW(judge(match), Error);
 }
@@ -167,7 +178,10 @@ TEST(Judge, WarmMatchesRunToo) {
               .suite = tiny_suite(),
               .options = quick_options()};
   match.options.cold = false;
-  EXPECT_EQ(judge(match).samples.heats.size(), 2u);
+  const MatchRecord record = judge(match);
+  EXPECT_EQ(record.samples.heats.size(), 2u);
+  ASSERT_TRUE(record.verdict.timing);
+  EXPECT_EQ(to_string(*record.verdict.timing), "single calls, warm weights");
 }
 
 TEST(Judge, StopsWhenTheTimeIsOver) {

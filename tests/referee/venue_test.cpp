@@ -30,6 +30,12 @@ TEST(Venue, OnTheCpuTheClockIsTheReferees) {
   EXPECT_EQ(venue_of("cpu").clock, SampleClock::kReferee);
 }
 
+// What verdicts say of their times: a sample is a call on the CPU, and a batch of them on a GPU.
+TEST(Venue, SaysWhatSurroundsATimedCall) {
+  EXPECT_EQ(venue_of("cpu").surroundings, measure::Surroundings::kAlone);
+  EXPECT_EQ(venue_of("gpu").surroundings, measure::Surroundings::kBackToBack);
+}
+
 // It says nothing of itself, and measures ceilings only where they could accuse somebody.
 TEST(Venue, OnTheCpuAMatchHoldsAnEngineAndNoDevice) {
   const Venue& venue = venue_of("cpu");

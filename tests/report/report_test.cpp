@@ -78,6 +78,12 @@ TEST_F(ReportPage, ShowsEverySample) {
   }
 }
 
+TEST_F(ReportPage, SaysHowCallsWereTimed) {
+  const std::string page = report_page(ledger_);
+  EXPECT_EQ(count_of(page, "; timed: single calls, cold weights."),
+            ledger_.entries({}, "match").size());
+}
+
 TEST_F(ReportPage, SaysTheSeasonInWords) {
   const std::string page = main_of(report_page(ledger_, "spring"));
   const double value =

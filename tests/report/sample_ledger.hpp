@@ -32,7 +32,8 @@ inline constexpr double kSlowedTruth = 0.95;
 // Speedups with a wobble from heat to heat, so that intervals have a width.
 inline MatchSamples sample_samples(const std::vector<double>& speedups) {
   MatchSamples samples{.problems = {"decode_g8_n4096_k7168", "g2_n3072_k4096", "g2_n4096_k1536"},
-                       .slowed_truth = kSlowedTruth};
+                       .slowed_truth = kSlowedTruth,
+                       .timing = CallTiming{}};
   for (int k = 0; k < kSampleHeats; ++k) {
     HeatSamples heat;
     for (int j = 0; j < static_cast<int>(speedups.size()); ++j) {

@@ -182,6 +182,7 @@ class Look {
           fmt::format(" ({} of {}{}", estimate.left_out_count, estimate.block_count, kLeftOut);
     }
     found.estimate = std::move(estimate);
+    found.timing = samples_.timing;
     return found;
   }
 

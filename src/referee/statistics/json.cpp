@@ -38,11 +38,17 @@ void walk(auto& visit, Is<HeatSamples> auto& heat) {
   visit("slowed", heat.slowed);
 }
 
+void walk(auto& visit, Is<CallTiming> auto& timing) {
+  visit("calls", timing.calls);
+  visit("cold", timing.cold);
+}
+
 void walk(auto& visit, Is<MatchSamples> auto& samples) {
   visit("problems", samples.problems);
   visit("slowed_truth", samples.slowed_truth);
   visit("rounds", samples.heats);
   visit.unless_default("same_plan", samples.same_plan);
+  visit.unless_default("timing", samples.timing);
 }
 
 void walk(auto& visit, Is<DealTerms> auto& terms) {
@@ -94,6 +100,7 @@ void walk(auto& visit, Is<Verdict> auto& verdict) {
   visit("check", verdict.check);
   visit("reason", verdict.reason);
   visit("estimate", verdict.estimate);
+  visit.unless_default("timing", verdict.timing);
   visit("missing_protections", verdict.missing_protections);
 }
 
@@ -122,6 +129,7 @@ class Writer {
   static Json json_of(int value) { return value; }
   static Json json_of(const std::string& text) { return text; }
   static Json json_of(VerdictKind kind) { return to_string(kind); }
+  static Json json_of(measure::Surroundings calls) { return measure::to_string(calls); }
   static Json json_of(const double (&pair)[2]) {
     return Json::array({json_of(pair[0]), json_of(pair[1])});
   }
@@ -238,11 +246,15 @@ class Reader {
     out = value_.get<std::string>();
   }
 
-  void read(VerdictKind& out) const {
+  void read(VerdictKind& out) const { read_word(verdict_kind_from_string, out); }
+  void read(measure::Surroundings& out) const { read_word(measure::surroundings_from_string, out); }
+
+  template <typename Enum>
+  void read_word(Enum (*from_string)(std::string_view), Enum& out) const {
     std::string word;
     read(word);
     try {
-      out = verdict_kind_from_string(word);
+      out = from_string(word);
     } catch (const Error& error) {
       throw Error(fmt::format("{}: {}", path_, error.what()));
     }

@@ -19,6 +19,11 @@ constexpr std::array<std::string_view, 5> kVerdictWords = {"accepted", "rejected
 
 }  // namespace
 
+std::string to_string(const CallTiming& timing) {
+  return fmt::format("{}, {} weights", measure::words_of(timing.calls),
+                     timing.cold ? "cold" : "warm");
+}
+
 std::string_view to_string(VerdictKind kind) {
   const auto index = static_cast<std::size_t>(kind);
   THRESHER_ASSERT(index < kVerdictWords.size());

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "measure/surroundings.hpp"
+
 namespace thresher {
 
 // Two timed calls of each of two arms in ABBA or BAAB order, others perhaps between them: a
@@ -32,6 +34,16 @@ struct HeatSamples {
   std::vector<Block> slowed;  // a: champion, b: champion with a known delay inside the timed window
 };
 
+// How the calls of a match were timed: what surrounded each, and whether the weights that it read
+// were in a cache.
+struct CallTiming {
+  measure::Surroundings calls = measure::Surroundings::kAlone;
+  bool cold = true;
+
+  bool operator==(const CallTiming&) const = default;
+};
+std::string to_string(const CallTiming& timing);  // "single calls, cold weights"
+
 struct MatchSamples {
   std::vector<std::string> problems;
   double slowed_truth = 1;  // speedup of the slowed arm, below 1
@@ -39,6 +51,7 @@ struct MatchSamples {
   // Problems in which both arms are our own engine with the very same plan: there is nothing in
   // which the challenger could be slower. They are measured all the same.
   std::vector<std::string> same_plan;
+  std::optional<CallTiming> timing;  // nothing in ledgers from before it was said
 };
 
 enum class VerdictKind : std::uint8_t {
@@ -110,6 +123,7 @@ struct Verdict {
   std::string check;   // the check that decided: "poison", "speed_of_light", "terms" ...
   std::string reason;  // one sentence
   std::optional<MatchEstimate> estimate;
+  std::optional<CallTiming> timing;              // of the samples, where it came to them
   std::vector<std::string> missing_protections;  // what the kernel refused to the sandbox
 };
 

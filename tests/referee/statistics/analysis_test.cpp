@@ -340,6 +340,14 @@ TEST(Decide, DoesNotWaitForAProblemOfTheSamePlan) {
   EXPECT_NE(verdict.reason.find("; both arms run the same plan in p1"), std::string::npos);
 }
 
+// Whoever computes a verdict again from its samples finds that word too.
+TEST(Decide, SaysHowTheSamplesWereTimed) {
+  MatchSamples samples = scattered({0.3, 0.0}, 0.03);
+  EXPECT_FALSE(decide(samples, {}, kFiveHeats).timing);
+  samples.timing = {.calls = measure::Surroundings::kBackToBack, .cold = true};
+  EXPECT_EQ(decide(samples, {}, kFiveHeats).timing, samples.timing);
+}
+
 TEST(Decide, CountsWhatWasLeftOut) {
   MatchSamples samples = scattered({0.02, 0.03}, 0.005);
   Block wild = block_of(0, 2.0);

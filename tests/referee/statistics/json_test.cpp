@@ -76,6 +76,23 @@ TEST(RefereeJson, NewKeysAreWrittenWhereNeededAndMissedNowhere) {
   EXPECT_EQ(round_trip(verdict).estimate->left_out_count, 4);
 }
 
+TEST(RefereeJson, SaysHowCallsWereTimed) {
+  MatchSamples samples = some_samples();
+  EXPECT_FALSE(json(samples).contains("timing"));
+  EXPECT_FALSE(round_trip(samples).timing);
+  samples.timing = {.calls = measure::Surroundings::kBackToBack, .cold = false};
+  EXPECT_EQ(json(samples)["timing"], json({{"calls", "back_to_back"}, {"cold", false}}));
+  EXPECT_EQ(round_trip(samples).timing, samples.timing);
+  Verdict verdict = some_verdict();
+  EXPECT_FALSE(json(verdict).contains("timing"));
+  verdict.timing = samples.timing;
+  EXPECT_EQ(round_trip(verdict).timing, samples.timing);
+  json wrong = samples;
+  wrong["timing"]["calls"] = "sideways";
+  EXPECT_EQ(nvfp4::error_message([&] { wrong.get<MatchSamples>(); }),
+            "samples.timing.calls: surroundings are foreign, back_to_back or alone");
+}
+
 TEST(RefereeJson, SamplesReadBackEqual) {
   const MatchSamples samples = round_trip(some_samples());
   EXPECT_EQ(samples.problems, (std::vector<std::string>{"up", "down"}));
