@@ -180,20 +180,20 @@ void Coordinator::note_absence(Pending& pending) {
     return;
   }
   pending.was_absent = false;
-  if (const std::string node = task_log(pending.log).node; !node.empty()) pending.node = node;
-  const std::string text = failure_text(pending);
+  const TaskLog log = task_log(pending.log);
+  if (!log.node.empty()) pending.node = log.node;
+  const std::string text = failure_text(pending, log.last_words);
   options_.announce(fmt::format("{}: {}", pending.order->id, text));
   if (tries(pending) < options_.tries_max) return;
   pending.result = {.record = nullptr,
                     .failure = fmt::format("no record after {} tries; {}", tries(pending), text)};
 }
 
-std::string Coordinator::failure_text(const Pending& pending) const {
+std::string Coordinator::failure_text(const Pending& pending, const std::string& last_words) const {
   const auto found = failures_.find(pending.order->id);
   if (found != failures_.end()) {
     return fmt::format("node {}: {}", found->second.back().node, found->second.back().text);
   }
-  const std::string last_words = task_log(pending.log).last_words;
   return fmt::format("its task{} ended {}", pending.node.empty() ? "" : " on node " + pending.node,
                      last_words.empty() ? fmt::format("without a word in {}", pending.log.string())
                                         : fmt::format("with the words: {}", last_words));

@@ -77,7 +77,7 @@ class Coordinator {
   int tries(const Pending& pending) const { return pending.submissions - refusals(pending); }
   bool has_ended(const Pending& pending) const;
   void note_absence(Pending& pending);
-  std::string failure_text(const Pending& pending) const;
+  std::string failure_text(const Pending& pending, const std::string& last_words) const;
   // Nodes that an array does not go to.
   struct Excluded {
     std::set<std::string> refusing;  // for good

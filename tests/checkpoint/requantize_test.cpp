@@ -117,6 +117,20 @@ void expect_copied(const Checkpoint& before, const Checkpoint& after, const std:
   EXPECT_EQ(std::memcmp(before.bytes(*from).get(), after.bytes(*to).get(), from->byte_count), 0);
 }
 
+// Into "out" of the other folder, with as many steps as were promised.
+RequantizationReport requantized(const Folder& from, const Folder& parent,
+                                 CheckpointFormat format) {
+  std::int64_t steps = 0;
+  std::int64_t promised = -1;
+  RequantizationReport report = requantize({.from = from.path(),
+                                            .to = parent.path() / "out",
+                                            .format = format,
+                                            .begin = [&](std::int64_t count) { promised = count; },
+                                            .progress = [&](const std::string&) { ++steps; }});
+  EXPECT_EQ(steps, promised);
+  return report;
+}
+
 TEST(Requantize, WritesTheMakersBytesAndCopiesTheRest) {
   for (const char* dtype : {"BF16", "F16", "F32"}) {
     for (const CheckpointFormat format :
@@ -125,15 +139,7 @@ TEST(Requantize, WritesTheMakersBytesAndCopiesTheRest) {
       const Folder folder;
       write_plain(folder, dtype);
       const Folder parent;
-      std::int64_t steps = 0;
-      std::int64_t promised = -1;
-      const Requantization job{.from = folder.path(),
-                               .to = parent.path() / "out",
-                               .format = format,
-                               .begin = [&](std::int64_t count) { promised = count; },
-                               .progress = [&](const std::string&) { ++steps; }};
-      const RequantizationReport report = requantize(job);
-      EXPECT_EQ(steps, promised);
+      const RequantizationReport report = requantized(folder, parent, format);
       EXPECT_EQ(report.matrix_count, 9);
       EXPECT_EQ(report.copied_count, 5);
 
@@ -322,15 +328,7 @@ TEST(Requantize, StacksOfExpertsAreRoundedAsTheirMakersWriteThem) {
         const Folder folder;
         folder.write("x.safetensors", safetensors(stacked_model(model, dtype)));
         const Folder parent;
-        std::int64_t steps = 0;
-        std::int64_t promised = -1;
-        const Requantization job{.from = folder.path(),
-                                 .to = parent.path() / "out",
-                                 .format = format,
-                                 .begin = [&](std::int64_t count) { promised = count; },
-                                 .progress = [&](const std::string&) { ++steps; }};
-        const RequantizationReport report = requantize(job);
-        EXPECT_EQ(steps, promised);
+        const RequantizationReport report = requantized(folder, parent, format);
         EXPECT_EQ(report.element_count, 3 * kRoundedExperts * kRoundedHidden * kRoundedInner);
         const Checkpoint before(folder.path());
         const Checkpoint after(parent.path() / "out");

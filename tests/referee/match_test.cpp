@@ -200,14 +200,8 @@ TEST(Judge, SaysThatTheChampionFailed) {
                     .challenger = variant(""),
                     .suite = tiny_suite(),
                     .options = quick_options()};
-  try {
-    judge(match);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("the champion 'writes_zeros' failed"),
-              std::string::npos)
-        << error.what();
-  }
+  const std::string why = nvfp4::error_message([&] { judge(match); });
+  EXPECT_NE(why.find("the champion 'writes_zeros' failed"), std::string::npos) << why;
 }
 
 TEST(Judge, SaysThatAVariantCannotRunTheSuite) {
@@ -231,25 +225,17 @@ TEST(Judge, BothPlayOnOneBackend) {
                     .challenger = variant("gpu_sm90"),
                     .suite = tiny_suite(),
                     .options = quick_options()};
-  try {
-    judge(match);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(),
-                 "the champion '' runs on the cpu, the challenger 'gpu_sm90' on the gpu: a match "
-                 "is between two on the CPU or two on a GPU");
-  }
+  EXPECT_EQ(nvfp4::error_message([&] { judge(match); }),
+            "the champion '' runs on the cpu, the challenger 'gpu_sm90' on the gpu: a match is "
+            "between two on the CPU or two on a GPU");
 }
 
 TEST(Judge, SaysWhyThereIsNoGpu) {
   const std::string why = why_no_device({.device = "gpu"});
   if (why.empty()) GTEST_SKIP() << "there is a GPU";
-  try {
-    check_contestant(variant("gpu_sm90"), tiny_suite(), quick_options());
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.what(), why);
-  }
+  EXPECT_EQ(nvfp4::error_message(
+                [] { check_contestant(variant("gpu_sm90"), tiny_suite(), quick_options()); }),
+            why);
 }
 
 // Who gives the seed gives the secrets away, and the verdict says so.

@@ -12,6 +12,7 @@
 #include "engine/backends.hpp"
 #include "gemm/suite.hpp"
 #include "referee/statistics/distributions.hpp"
+#include "tank/ledger/export.hpp"
 #include "tank/panel/shark.hpp"
 #include "tank/pitch/shipped_pitches.hpp"
 #include "tank/season/seeds_season.hpp"
@@ -207,24 +208,14 @@ class Chain {
   std::vector<LedgerEntry> entries_;
 };
 
-LedgerEntry entry_of(const Json& line) {
-  return {.id = static_cast<std::int64_t>(number_field(line, "id").value_or(0)),
-          .time_utc = text_field(line, "time_utc"),
-          .season = text_field(line, "season"),
-          .kind = text_field(line, "kind"),
-          .source = text_field(line, "source"),
-          .data = field(line, "data"),
-          .previous_hash = text_field(line, "previous_hash"),
-          .hash = text_field(line, "hash")};
-}
-
-// What is wrong with an entry that follows `previous`; empty: nothing.
-std::string fault_of(const LedgerEntry& entry, const std::string& previous_hash) {
-  if (entry.source != kPredicted)
-    return fmt::format("its source is {:?}, not predicted", entry.source);
-  if (entry.previous_hash != previous_hash) return "it does not carry the hash of the one before";
-  if (entry.hash != entry_hash(entry)) return "its hash does not match its contents";
-  return {};
+void check_follows(const LedgerEntry& entry, const std::string& previous_hash) {
+  if (entry.source != kPredicted) {
+    throw Error(fmt::format("its source is {:?}, not predicted", entry.source));
+  }
+  if (entry.previous_hash != previous_hash) {
+    throw Error("it does not carry the hash of the one before");
+  }
+  if (entry.hash != entry_hash(entry)) throw Error("its hash does not match its contents");
 }
 
 }  // namespace
@@ -264,12 +255,13 @@ std::vector<LedgerEntry> read_forecasts(std::string_view json_lines, const std::
   std::string previous = kFirstPreviousHash;
   for (int number = 1; !json_lines.empty(); ++number) {
     const std::size_t end = std::min(json_lines.find('\n'), json_lines.size());
-    const Json line = Json::parse(json_lines.substr(0, end), nullptr, /*allow_exceptions=*/false);
+    try {
+      entries.push_back(entry_of_line(json_lines.substr(0, end)));
+      check_follows(entries.back(), previous);
+    } catch (const Error& error) {
+      throw Error(fmt::format("{}:{}: {}", source, number, error.what()));
+    }
     json_lines.remove_prefix(std::min(end + 1, json_lines.size()));
-    const std::string fault =
-        line.is_object() ? fault_of(entry_of(line), previous) : "it is no JSON object";
-    if (!fault.empty()) throw Error(fmt::format("{}:{}: {}", source, number, fault));
-    entries.push_back(entry_of(line));
     previous = entries.back().hash;
   }
   if (entries.empty() || entries.back().kind != kForecastsKind ||

@@ -190,6 +190,27 @@ std::string to_json_lines(const std::vector<LedgerEntry>& entries) {
   return lines;
 }
 
+LedgerEntry entry_of_line(std::string_view line) {
+  constexpr int kLineDepthMax = 102;  // of a line around data that is as deep as data may be
+  const auto check_depth = [](int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {
+    if (depth > kLineDepthMax) throw Error("it is nested too deep");
+    return true;
+  };
+  try {
+    const nlohmann::json json = nlohmann::json::parse(line, check_depth);
+    return {.id = json.at("id"),
+            .time_utc = json.at("time_utc"),
+            .season = json.at("season"),
+            .kind = json.at("kind"),
+            .source = json.at("source"),
+            .data = json.at("data"),
+            .previous_hash = json.at("previous_hash"),
+            .hash = json.at("hash")};
+  } catch (const std::exception& error) {
+    throw Error(fmt::format("it is no entry of an exported ledger: {}", error.what()));
+  }
+}
+
 OrderedJson to_t4(const std::vector<LedgerEntry>& entries) {
   OrderedJson results = OrderedJson::array();
   for (const LedgerEntry& entry : entries) {

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tank/ledger/ledger.hpp"
@@ -15,6 +16,9 @@ nlohmann::ordered_json to_ordered_json(const LedgerEntry& entry);
 
 // One such object per line.
 std::string to_json_lines(const std::vector<LedgerEntry>& entries);
+
+// An entry from its line, neither its hash nor its place looked at. Throws Error where it is none.
+LedgerEntry entry_of_line(std::string_view line);
 
 // The `match` entries among `entries` in the auto-tuning results schema T4, version 1.0.0, which
 // Kernel Tuner writes and its companions read: one result per challenger and problem, with the raw

@@ -162,15 +162,6 @@ struct Ledger::State {
     return {.id = row.integer(0), .hash = row.text(1)};
   }
 
-  void insert(const LedgerEntry& entry, const std::string& data_text) const {
-    Statement statement(database,
-                        "INSERT INTO entries(id, time_utc, season, kind, source, previous_hash, "
-                        "hash, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
-    statement.bind(entry.id).bind(entry.time_utc).bind(entry.season).bind(entry.kind);
-    statement.bind(entry.source).bind(entry.previous_hash).bind(entry.hash).bind(data_text);
-    statement.step();
-  }
-
   std::string file_fault() const {
     const std::string found = database.query_text("PRAGMA quick_check(1)");
     return found == "ok" ? "" : fmt::format("the file is damaged: {}", found);
@@ -241,7 +232,7 @@ LedgerEntry Ledger::append(const std::string& season, const std::string& kind,
     entry.time_utc = time_utc_now();
     entry.previous_hash = last.hash;
     entry.hash = hash_of(entry, data_text);
-    state_->insert(entry, data_text);
+    insert_entry(state_->database, entry, data_text);
     transaction.commit();
     // An anchor that knows better stays where it is, and tells of it for good.
     std::int64_t ignored = 0;

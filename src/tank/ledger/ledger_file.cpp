@@ -10,9 +10,9 @@
 #include <cstdint>
 #include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <thread>
 
+#include "tank/ledger/export.hpp"
 #include "thresher/error.hpp"
 
 namespace thresher {
@@ -148,44 +148,24 @@ bool is_export(const fs::path& path) {
   return fs::is_regular_file(path, error) && std::ifstream(path).peek() == '{';
 }
 
-// An entry as `ledger export` writes it, one to a line. The guard against gaps is that of every
-// ledger.
-void take_line(const Database& database, const std::string& line) {
-  constexpr int kLineDepthMax = 102;  // of a line around data that is as deep as data may be
-  const auto check_depth = [](int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {
-    if (depth > kLineDepthMax) throw Error("it is nested too deep");
-    return true;
-  };
-  const nlohmann::json entry = nlohmann::json::parse(line, check_depth);
-  const std::string data = entry.at("data").dump();
-  const char* names[] = {"time_utc", "season", "kind", "source", "previous_hash", "hash"};
-  std::string texts[std::size(names)];
-  for (std::size_t i = 0; i < std::size(names); ++i) entry.at(names[i]).get_to(texts[i]);
-  Statement statement(database,
-                      "INSERT INTO entries(id, time_utc, season, kind, source, previous_hash, "
-                      "hash, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
-  statement.bind(entry.at("id").get<std::int64_t>());
-  for (const std::string& text : texts) statement.bind(text);
-  statement.bind(data);
-  statement.step();
-}
-
+// What `ledger export` wrote. The guard against gaps is that of every ledger.
 void take_lines(const Database& database, const fs::path& path) {
   Transaction transaction(database, Transaction::Kind::kWrite);
   std::ifstream file(path);
   int number = 0;
   for (std::string line; std::getline(file, line);) {
     ++number;
+    if (line.empty()) continue;
     try {
-      if (!line.empty()) take_line(database, line);
+      const LedgerEntry entry = entry_of_line(line);
+      insert_entry(database, entry, entry.data.dump());
     } catch (const sqlite::Failure&) {
       throw Error(
           fmt::format("ledger '{}', line {}: it does not follow the entry before; export all "
                       "entries, without --season and --kind",
                       path.string(), number));
-    } catch (const std::exception& error) {
-      throw Error(fmt::format("ledger '{}', line {}: it is no entry of an exported ledger: {}",
-                              path.string(), number, error.what()));
+    } catch (const Error& error) {
+      throw Error(fmt::format("ledger '{}', line {}: {}", path.string(), number, error.what()));
     }
   }
   transaction.commit();
@@ -236,6 +216,16 @@ Database open_ledger_file(const std::filesystem::path& path) {
   // In WAL mode it takes FULL for a commit to be on the disk when it returns.
   database.execute("PRAGMA synchronous = FULL");
   return database;
+}
+
+void insert_entry(const Database& database, const LedgerEntry& entry,
+                  const std::string& data_text) {
+  Statement statement(database,
+                      "INSERT INTO entries(id, time_utc, season, kind, source, previous_hash, "
+                      "hash, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
+  statement.bind(entry.id).bind(entry.time_utc).bind(entry.season).bind(entry.kind);
+  statement.bind(entry.source).bind(entry.previous_hash).bind(entry.hash).bind(data_text);
+  statement.step();
 }
 
 std::string changed_schema_object(const Database& database) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "tank/ledger/ledger.hpp"
 #include "tank/ledger/sqlite.hpp"
 
 namespace thresher {
@@ -24,6 +25,10 @@ struct ReadLedger {
 // Otherwise, where file and folder can be written this is open_ledger_file: SQLite tidies up then.
 // Where they cannot, entries that a killed writer left beside the file are seen all the same.
 ReadLedger read_ledger_file(const std::filesystem::path& path);
+
+// The row of an entry; its data as the text that was hashed.
+void insert_entry(const sqlite::Database& database, const LedgerEntry& entry,
+                  const std::string& data_text);
 
 // The first table or trigger that is not as we made it; empty if all are. Without its triggers a
 // ledger is no longer append-only.

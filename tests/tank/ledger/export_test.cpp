@@ -104,6 +104,23 @@ TEST(Export, JsonLinesCarryEverything) {
   EXPECT_EQ(count, 2);
 }
 
+TEST(Export, ALineIsReadBackOrRefused) {
+  const LedgerEntry entry = match_entry("mine", some_samples(), accepted());
+  const std::string line = to_json_lines({entry});
+  EXPECT_EQ(to_json_lines({entry_of_line(line)}), line);
+  const auto refusal = [](const std::string& text) {
+    const std::string said = nvfp4::error_message([&] { entry_of_line(text); });
+    EXPECT_EQ(said.rfind("it is no entry of an exported ledger: ", 0), 0u) << said;
+    return said;
+  };
+  refusal("nothing");
+  refusal("[]");
+  EXPECT_NE(refusal(R"({"id": 1})").find("time_utc"), std::string::npos);
+  EXPECT_NE(refusal(R"({"id": "one"})").find("number"), std::string::npos);
+  const std::string deep = std::string(200, '[') + std::string(200, ']');
+  EXPECT_NE(refusal(R"({"data": )" + deep + "}").find("nested too deep"), std::string::npos);
+}
+
 TEST(Export, T4HasOneResultPerChallengerAndProblem) {
   const LedgerEntry pitch{.id = 1, .kind = "pitch", .data = json::object()};
   const ordered_json t4 = to_t4({pitch, match_entry("cpu_avx2:decode=direct,stages=4,tile=12x16",
