@@ -110,7 +110,7 @@ struct Warp {
 
 struct OthersWork {
   u32 event = 0;  // the last
-  const char* what = "";
+  std::string what;
 };
 
 struct Block {
@@ -136,8 +136,9 @@ struct Block {
   std::vector<Warp> warps;
   std::vector<std::unique_ptr<Warpgroup>> warpgroups;
   std::map<SharedAddress, Barrier> barriers;
-  // What others started that its own barriers do not count: copies to its shared memory, and
-  // commits of another block's thread. Somebody must know that they are over before it ends.
+  // What others started, or do themselves, that its own barriers do not count: copies to its shared
+  // memory, commits of another block's thread, and what such threads read and write there. Somebody
+  // must know that they are over before it ends.
   std::map<Actor, OthersWork> others_work;
   std::unique_ptr<TensorCore> tensor;  // from its first use on
   std::array<NamedBarrier, 16> named;

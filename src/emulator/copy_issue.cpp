@@ -14,6 +14,10 @@ std::string of_another(const Thread& thread, const Block& block) {
   return thread.block == &block ? "" : fmt::format(" of block {}", block.index);
 }
 
+constexpr const char* kStillReading =
+    "a bulk copy to another block may still be reading: nothing tells the thread that its barrier "
+    "has counted it";
+
 // The event that stands for the copy: its barrier's, or, of a block that did not issue it, one that
 // only waits of the cluster's scope tell of.
 Actor event_actor(const Thread& thread, Block& told, Barrier& barrier) {
@@ -27,7 +31,7 @@ Actor event_actor(const Thread& thread, Block& told, Barrier& barrier) {
         fmt::format("a bulk copy that another block issued may still be writing: the thread has "
                     "not seen phase {{}} of the barrier at {:#x} complete as one of the cluster",
                     barrier.address),
-        "");
+        kStillReading);
   }
   barrier.last_far_copy_event = event;
   return barrier.far_copy_actor;

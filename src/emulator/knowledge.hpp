@@ -26,6 +26,10 @@ class Knowledge {
   u32 fenced(Actor actor) const { return fenced_.at(actor); }
   void fence(Actor actor, u32 event) { fenced_.raise(actor, event); }
 
+  // The same for fence_async_cluster, which is also for what it stored in other blocks' memory.
+  u32 fenced_cluster(Actor actor) const { return fenced_cluster_.at(actor); }
+  void fence_cluster(Actor actor, u32 event) { fenced_cluster_.raise(actor, event); }
+
   // The same for fence_async_global.
   u32 fenced_global(Actor actor) const { return fenced_global_.at(actor); }
   void fence_global(Actor actor, u32 event) { fenced_global_.raise(actor, event); }
@@ -46,12 +50,14 @@ class Knowledge {
     Knowledge rest = *this;
     rest.seen_.forget(actor);
     rest.fenced_.forget(actor);
+    rest.fenced_cluster_.forget(actor);
     return rest;
   }
 
   void join(const Knowledge& other) {
     seen_.join(other.seen_);
     fenced_.join(other.fenced_);
+    fenced_cluster_.join(other.fenced_cluster_);
     fenced_global_.join(other.fenced_global_);
     see_complete_below(other.complete_below_);
     views.join(other.views);
@@ -73,6 +79,7 @@ class Knowledge {
  private:
   Counters seen_;
   Counters fenced_;
+  Counters fenced_cluster_;
   Counters fenced_global_;
   u32 complete_below_ = 0;
 };

@@ -40,7 +40,8 @@ void SharedMemory::note_read(SharedAddress address, u32 bytes, const Access& acc
 }
 
 void SharedMemory::note_write(SharedAddress address, u32 bytes, const Access& access) {
-  const Writer writer = access.async ? Writer::kCopy : Writer::kStore;
+  const Writer by_thread = access.far ? Writer::kFarStore : Writer::kStore;
+  const Writer writer = access.async ? Writer::kCopy : by_thread;
   write(address, bytes, access, {.event = access.event, .actor = access.actor, .writer = writer});
 }
 
@@ -86,20 +87,28 @@ void SharedMemory::check_known(u32 byte_index, Stamp stamp, const Access& access
     fault(*thread, "{} shared address {:#x}{}, which {}", verb, address, access.by,
           block.cluster->describe_write(stamp.actor, stamp.event, block.rank));
   }
-  if (access.async && stamp.writer == Writer::kStore) {
-    for (int i = 0; i < access.thread_count; ++i) {
-      if (access.threads[i]->knowledge.fenced(stamp.actor) >= stamp.event) continue;
-      fault(*access.threads[i],
-            "{} shared address {:#x}{}, but {} stored there without fence_async before the "
-            "barrier",
-            verb, address, access.by,
-            block.cluster->is_thread(stamp.actor)
-                ? block.cluster->name_of_thread(stamp.actor, block.rank)
-                : std::string("a copy of pieces"));
-    }
-  }
+  if (access.async) check_fenced(address, stamp, access, verb);
   stamp_known_ = stamp;
   stamp_checked_by_ = access;
+}
+
+// What threads stored, they have fenced before copies and MMAs touch it.
+void SharedMemory::check_fenced(SharedAddress address, Stamp stamp, const Access& access,
+                                const char* verb) {
+  const bool far = stamp.writer == Writer::kFarStore;
+  if (!far && stamp.writer != Writer::kStore) return;
+  for (int i = 0; i < access.thread_count; ++i) {
+    const Thread& thread = *access.threads[i];
+    const Knowledge& known = thread.knowledge;
+    const u32 fenced = far ? known.fenced_cluster(stamp.actor) : known.fenced(stamp.actor);
+    if (fenced >= stamp.event) continue;
+    const Cluster& cluster = *thread.block->cluster;
+    fault(thread, "{} shared address {:#x}{}, but {} stored there without {} before the barrier",
+          verb, address, access.by,
+          cluster.is_thread(stamp.actor) ? cluster.name_of_thread(stamp.actor, thread.block->rank)
+                                         : std::string("a copy of pieces"),
+          far ? "fence_async_cluster" : "fence_async");
+  }
 }
 
 void SharedMemory::check_reader(u32 byte_index, const Reader& reader, const Access& access) const {

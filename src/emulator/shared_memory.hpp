@@ -30,6 +30,7 @@ struct Access {
   u32 event = 0;
   const char* by = "";  // how, for messages
   bool async = false;   // through the async proxy: copies and MMAs
+  bool far = false;     // by a thread of another block
 };
 
 class SharedMemory {
@@ -47,7 +48,7 @@ class SharedMemory {
   u8* data(SharedAddress address) { return &bytes_[address - kSharedBase]; }
 
  private:
-  enum class Writer : u8 { kNobody, kStore, kCopy, kBarrier };
+  enum class Writer : u8 { kNobody, kStore, kFarStore, kCopy, kBarrier };
   struct Stamp {
     u32 event = 0;
     Actor actor = 0;
@@ -66,6 +67,8 @@ class SharedMemory {
   void check_overwrite(u32 byte_index, Stamp stamp, const Access& access);
   void check_reader(u32 byte_index, const Reader& reader, const Access& access) const;
   void check_known(u32 byte_index, Stamp stamp, const Access& access, const char* verb);
+  static void check_fenced(SharedAddress address, Stamp stamp, const Access& access,
+                           const char* verb);
 
   std::vector<u8> bytes_;
   Shadow<Stamp, Reader> shadow_;

@@ -120,8 +120,9 @@ void barrier_wait_cluster(SharedAddress address, u32 parity, const Site& site) {
   if (!leaves_out(site, "barrier_wait")) wait_for(address, parity, /*cluster_wide=*/true);
 }
 
-void barrier_arrive_cluster(ClusterAddress barrier, Site site) {
-  if (leaves_out(site, "barrier_arrive_cluster")) return;
+namespace {
+
+void arrive_there(ClusterAddress barrier, u32 bytes) {
   Thread& thread = self();
   thread.block->grid->pause(thread);
   const emulator::Cluster& cluster = *thread.block->cluster;
@@ -139,7 +140,17 @@ void barrier_arrive_cluster(ClusterAddress barrier, Site site) {
     fault(thread, "arrives at the barrier at {:#x} of block {}, which had no barrier_init_fence",
           address, block.index);
   }
-  arrive(thread, block, address, 0);
+  arrive(thread, block, address, bytes);
+}
+
+}  // namespace
+
+void barrier_arrive_cluster(ClusterAddress barrier, Site site) {
+  if (!leaves_out(site, "barrier_arrive_cluster")) arrive_there(barrier, 0);
+}
+
+void barrier_arrive_expect_cluster(ClusterAddress barrier, u32 bytes, Site site) {
+  if (!leaves_out(site, "barrier_arrive_expect_cluster")) arrive_there(barrier, bytes);
 }
 
 }  // namespace thresher::gpu::hw

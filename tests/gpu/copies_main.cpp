@@ -57,6 +57,8 @@ class Copies {
       }
     }
     shares();
+    shared_boxes();
+    exchange();
   }
 
  private:
@@ -90,6 +92,33 @@ class Copies {
     std::vector<u8> expected(host_.begin(), host_.begin() + kBytes);
     expected.insert(expected.end(), host_.begin(), host_.begin() + kBytes);
     report(bytes_in(out) == expected, "two blocks, each of which brings half to both");
+  }
+
+  void shared_boxes() {
+    emulator::Box box{.map = hw::tensor_map_fields(matrix_.address(), kMatrixRows, kMatrixRowBytes,
+                                                   16, hw::Swizzle::k128)};
+    const hw::TensorMap map = encode(device_.context()->driver(), box.map);
+    const u32 bytes = box.bytes();
+    const DeviceBuffer out(device_, std::size_t{4} * bytes);
+    module_->kernel("shared_boxes").launch(stream_, shape(2), map, out.pointer<u8>(), bytes);
+    box.map.address = reinterpret_cast<u64>(host_.data());
+    std::vector<u8> expected(std::size_t{4} * bytes);
+    for (u32 i = 0; i < 4; ++i) {
+      box.row = u64{16} * (i % 2);
+      box.bring(expected.data() + std::size_t{i} * bytes);
+    }
+    report(bytes_in(out) == expected, "two blocks, each of which brings a box to both");
+  }
+
+  // What a block stored in the other comes back to it, and is read there by the other.
+  void exchange() {
+    constexpr u32 kBytes = testing::kSharedCopyBytes;
+    const DeviceBuffer out(device_, 2 * kBytes);
+    module_->kernel("exchange")
+        .launch(stream_, shape(2), matrix_.pointer<u8>(), out.pointer<u8>(), kBytes);
+    std::vector<u8> expected(host_.begin() + kBytes, host_.begin() + 2 * kBytes);
+    expected.insert(expected.end(), host_.begin(), host_.begin() + kBytes);
+    report(bytes_in(out) == expected, "two blocks that store, copy and read in each other");
   }
 
   static LaunchShape shape(unsigned blocks) {

@@ -20,7 +20,7 @@ TEST(CopyKernels, Compile) {
                           .source = testing::kCopyKernels,
                           .headers = headers_of(testing::kCopyKernels, kKernelSources),
                           .architecture = architecture});
-    EXPECT_EQ(compilation.kernels.size(), 2u) << architecture;
+    EXPECT_EQ(compilation.kernels.size(), 4u) << architecture;
     for (const KernelResources& kernel : compilation.kernels) EXPECT_FALSE(kernel.spills());
     EXPECT_TRUE(compilation.notes.empty()) << compilation.notes.front();
   }

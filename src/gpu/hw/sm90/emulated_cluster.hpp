@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clusters as the emulator speaks them: blocks that are resident together, know each other by rank,
-// and arrive at each other's barriers. From Hopper on.
+// arrive at each other's barriers, and reach each other's shared memory. From Hopper on.
 #pragma once
 
 #include "gpu/hw/emulated_site.hpp"
@@ -29,6 +29,7 @@ ClusterAddress cluster_address(SharedAddress address, u32 rank);
 // who wait as members of a cluster (barrier_wait<2>): a plain barrier_wait is for what the own
 // block's threads, copies and MMAs tell.
 void barrier_arrive_cluster(ClusterAddress barrier, Site site = Site::here());
+void barrier_arrive_expect_cluster(ClusterAddress barrier, u32 bytes, Site site = Site::here());
 void barrier_wait_cluster(SharedAddress address, u32 parity, const Site& site);
 // As barrier_wait, for kernels of which kBlocks blocks work together.
 template <int kBlocks>
@@ -44,5 +45,29 @@ void sync_block(Site site = Site::here()) {
   if constexpr (kBlocks == 1) return sync_block(site);
   sync_cluster(site);
 }
+
+// As load_shared and store_shared, in any block of the cluster. What its threads do with the same
+// bytes must be in order, and it must know that others are done before it ends.
+void load_cluster_bytes(ClusterAddress address, void* value, u32 bytes);
+void store_cluster_bytes(ClusterAddress address, const void* value, u32 bytes);
+template <typename T>
+T load_cluster(ClusterAddress address) {
+  T value;
+  load_cluster_bytes(address, &value, sizeof(T));
+  return value;
+}
+template <typename T>
+void store_cluster(ClusterAddress address, T value) {
+  store_cluster_bytes(address, &value, sizeof(T));
+}
+
+// As fence_async, which is for what a thread stored in its own block's memory, for what it stored
+// in any.
+void fence_async_cluster(Site site = Site::here());
+
+// A bulk copy from the own shared memory to a block's, whose barrier is told. Until then nobody
+// overwrites what is copied, and neither block ends.
+void copy_to_cluster(ClusterAddress destination, SharedAddress source, u32 bytes,
+                     ClusterAddress barrier);
 
 }  // namespace thresher::gpu::hw
