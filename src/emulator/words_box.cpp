@@ -44,17 +44,30 @@ Box checked_box(const Thread& thread, const TensorMap* map, u32 byte, u32 row) {
   return box;
 }
 
-void start_box(Thread& thread, Block& told, const Box& box, SharedAddress destination,
-               SharedAddress barrier) {
-  Block& own = *thread.block;
-  emulator::check_shared_end(thread, own, destination, box.bytes(), box.alignment(), "from");
+struct BoxPlace {
+  SharedAddress destination;
+  SharedAddress barrier;
+};
+
+void start_box(Thread& thread, Block& block, Block& told, const Box& box, const BoxPlace& place) {
+  emulator::check_shared_end(thread, block, place.destination, box.bytes(), box.alignment(),
+                             "from");
   const BulkCopy::Target target =
-      emulator::issue_to(thread, {own, destination, box.bytes(), told, barrier});
+      emulator::issue_to(thread, {block, place.destination, box.bytes(), told, place.barrier});
   for (u32 r = 0; box.bytes_there() > 0 && r < box.rows_there(); ++r) {
     emulator::check_global_end(thread, box.row_at(r), box.bytes_there(), /*write=*/false);
     emulator::note_source(target, box.row_at(r), box.bytes_there());
   }
-  own.grid->start(std::make_shared<BulkCopy>(own, target, [box](u8* to) { box.bring(to); }));
+  block.grid->start(std::make_shared<BulkCopy>(block, target, [box](u8* to) { box.bring(to); }));
+}
+
+// The first of the block's pair.
+Block& leader_of(const Thread& thread, Block& block) {
+  Block* const peer = block.peer();
+  if (peer == nullptr) {
+    fault(thread, "copies a box for a pair of blocks, and its cluster has one block");
+  }
+  return block.rank % 2 == 0 ? block : *peer;
 }
 
 }  // namespace
@@ -105,7 +118,8 @@ void copy_box(SharedAddress destination, const TensorMap* map, u32 byte, u32 row
               SharedAddress barrier) {
   Thread& thread = self();
   thread.block->grid->pause(thread);
-  start_box(thread, *thread.block, checked_box(thread, map, byte, row), destination, barrier);
+  Block& own = *thread.block;
+  start_box(thread, own, own, checked_box(thread, map, byte, row), {destination, barrier});
 }
 
 void copy_box_of_pair(SharedAddress destination, const TensorMap* map, u32 byte, u32 row,
@@ -113,12 +127,28 @@ void copy_box_of_pair(SharedAddress destination, const TensorMap* map, u32 byte,
   Thread& thread = self();
   Block& own = *thread.block;
   own.grid->pause(thread);
-  Block* const peer = own.peer();
-  if (peer == nullptr) {
-    fault(thread, "copies a box for a pair of blocks, and its cluster has one block");
+  start_box(thread, own, leader_of(thread, own), checked_box(thread, map, byte, row),
+            {destination, barrier});
+}
+
+void copy_box_to_each(SharedAddress destination, const TensorMap* map, u32 byte, u32 row,
+                      SharedAddress barrier, u32 blocks) {
+  Thread& thread = self();
+  thread.block->grid->pause(thread);
+  const Box box = checked_box(thread, map, byte, row);
+  for (Block* const block : emulator::blocks_of(thread, blocks, "copy_box_to_blocks")) {
+    start_box(thread, *block, *block, box, {destination, barrier});
   }
-  start_box(thread, own.rank % 2 == 0 ? own : *peer, checked_box(thread, map, byte, row),
-            destination, barrier);
+}
+
+void copy_box_to_each_of_pairs(SharedAddress destination, const TensorMap* map, u32 byte, u32 row,
+                               SharedAddress barrier, u32 blocks) {
+  Thread& thread = self();
+  thread.block->grid->pause(thread);
+  const Box box = checked_box(thread, map, byte, row);
+  for (Block* const block : emulator::blocks_of(thread, blocks, "copy_box_to_blocks")) {
+    start_box(thread, *block, leader_of(thread, *block), box, {destination, barrier});
+  }
 }
 
 }  // namespace thresher::gpu::hw

@@ -278,5 +278,133 @@ TEST_F(BoxesOfPairs, NeitherEndsBeforeItsBoxIsThere) {
   }
 }
 
+// Both blocks bring a box to both. Each counts at its own barrier, or, for pairs, the first does
+// for both, and tells the second.
+struct SharedBoxChanges {
+  u32 blocks = 3;
+  u32 expected = 0;  // 0: what comes
+  bool waits_in_cluster = true;
+  bool fences = true;       // barriers
+  bool peer_learns = true;  // of a pair
+  u32 offset = 0;
+};
+
+class BoxesToSeveralBlocks : public Boxes {
+ protected:
+  static constexpr u32 kBoxBytes = 2048;
+
+  template <int kBlocks>
+  auto kernel(const TensorMap& map, const SharedBoxChanges& changes) const {
+    return [this, &map, changes] {
+      const auto rank = static_cast<u32>(hw::cluster_rank());
+      if (hw::thread_index() == 0) {
+        hw::barrier_init(barrier(), 1);
+        hw::barrier_init(barrier() + 8, 1);
+        if (changes.fences) hw::barrier_init_fence();
+      }
+      hw::sync_block<2>();
+      if (hw::thread_index() == 0) {
+        const u32 comes = 2 * kBlocks * kBoxBytes;
+        if (rank == 0 || kBlocks == 1) {
+          hw::barrier_arrive_expect(barrier(), changes.expected != 0 ? changes.expected : comes);
+        }
+        hw::copy_box_to_blocks<kBlocks>(hw::shared_base() + rank * kBoxBytes + changes.offset, &map,
+                                        0, 16 * rank, barrier(), changes.blocks);
+        learn<kBlocks>(rank, changes);
+        if (changes.expected == 0 && changes.peer_learns) look();
+      }
+      hw::sync_warp();
+      if (changes.peer_learns) hw::sync_block<2>();
+    };
+  }
+
+  template <int kBlocks>
+  std::string run(const SharedBoxChanges& changes, std::uint64_t seed = 0) const {
+    const TensorMap map = hw::tensor_map(fields());
+    return fault_of(options(seed, 2), kernel<kBlocks>(map, changes));
+  }
+
+  template <int kBlocks>
+  void expect_fault(const SharedBoxChanges& changes, const char* words) const {
+    for (std::uint64_t seed = 0; seed < 4; ++seed) {
+      const std::string text = run<kBlocks>(changes, seed);
+      EXPECT_TRUE(contains(text, words)) << "wanted: " << words << "\nreported: " << text;
+    }
+  }
+
+ private:
+  template <int kBlocks>
+  static void learn(u32 rank, const SharedBoxChanges& changes) {
+    if (kBlocks == 2 && rank == 1) {
+      if (changes.peer_learns) hw::barrier_wait<2>(barrier() + 8, 0);
+      return;
+    }
+    if (changes.waits_in_cluster) {
+      hw::barrier_wait<2>(barrier(), 0);
+    } else {
+      hw::barrier_wait(barrier(), 0);
+    }
+    if (kBlocks == 2 && changes.peer_learns) {
+      hw::barrier_arrive_cluster(hw::cluster_address(barrier() + 8, 1));
+    }
+  }
+
+  void look() const {
+    for (u32 i = 0; i < 2 * kBoxBytes; i += 16) {
+      const u32 chunk = i % 128 / 16 ^ i / 128 % 8;
+      ASSERT_EQ(hw::load_shared<u8>(hw::shared_base() + i),
+                matrix_[i / 128 * kRowBytes + 16 * chunk])
+          << i;
+    }
+  }
+};
+
+TEST_F(BoxesToSeveralBlocks, BringTheSameToAll) {
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    EXPECT_EQ(run<1>({}, seed), "");
+    EXPECT_EQ(run<2>({}, seed), "");
+  }
+}
+
+TEST_F(BoxesToSeveralBlocks, NameBlocksThatAreThere) {
+  expect_fault<1>({.blocks = 0}, "says copy_box_to_blocks to blocks 0b0 of a cluster of 2");
+  expect_fault<2>({.blocks = 6}, "says copy_box_to_blocks to blocks 0b110 of a cluster of 2");
+}
+
+TEST_F(BoxesToSeveralBlocks, AreHeldToPlaces) {
+  expect_fault<1>({.offset = 512}, "not aligned to 1024 bytes");
+  expect_fault<2>({.offset = 39936}, "outside shared memory");
+}
+
+// One block alone gets a box from each; the first of a pair counts all four.
+TEST_F(BoxesToSeveralBlocks, CountWhereTheyShould) {
+  expect_fault<1>({.expected = 3 * kBoxBytes}, "(phase 0 lacks 2048 bytes)");
+  expect_fault<2>({.expected = 5 * kBoxBytes}, "(phase 0 lacks 2048 bytes)");
+  EXPECT_TRUE(contains(run<2>({.expected = 2 * kBoxBytes}), "which completed without expecting") ||
+              contains(run<2>({.expected = 2 * kBoxBytes}), "bytes more than phase 0"));
+}
+
+TEST_F(BoxesToSeveralBlocks, BarriersAreFenced) {
+  expect_fault<1>({.fences = false}, "which had no barrier_init_fence");
+  expect_fault<2>({.fences = false}, "which had no barrier_init_fence");
+}
+
+TEST_F(BoxesToSeveralBlocks, WaitsMustBeOfTheClustersScope) {
+  expect_fault<1>({.waits_in_cluster = false},
+                  "a bulk copy that another block issued may still be writing");
+  expect_fault<2>({.waits_in_cluster = false},
+                  "a bulk copy that another block issued may still be writing");
+}
+
+TEST_F(BoxesToSeveralBlocks, NeitherEndsBeforeTheyAreThere) {
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    const std::string text = run<2>({.peer_learns = false}, seed);
+    EXPECT_TRUE(
+        contains(text, "nothing tells it that copies to its shared memory, which another") ||
+        contains(text, "starts a copy to block"))
+        << text;
+  }
+}
+
 }  // namespace
 }  // namespace thresher::emulator

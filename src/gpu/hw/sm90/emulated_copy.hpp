@@ -38,4 +38,20 @@ void copy_box_to_shared(SharedAddress destination, const TensorMap* map, u32 byt
   copy_box_of_pair(destination, map, byte, row, barrier);
 }
 
+// The same box to the same place in every block of the cluster whose bit is set in `blocks`. The
+// bytes count at the barrier of this address in each; for pairs in each one's first, wherever in
+// the pair they come to.
+void copy_box_to_each(SharedAddress destination, const TensorMap* map, u32 byte, u32 row,
+                      SharedAddress barrier, u32 blocks);
+void copy_box_to_each_of_pairs(SharedAddress destination, const TensorMap* map, u32 byte, u32 row,
+                               SharedAddress barrier, u32 blocks);
+template <int kBlocks>
+void copy_box_to_blocks(SharedAddress destination, const TensorMap* map, u32 byte, u32 row,
+                        SharedAddress barrier, u32 blocks) {
+  if constexpr (kBlocks == 1) {
+    return copy_box_to_each(destination, map, byte, row, barrier, blocks);
+  }
+  copy_box_to_each_of_pairs(destination, map, byte, row, barrier, blocks);
+}
+
 }  // namespace thresher::gpu::hw

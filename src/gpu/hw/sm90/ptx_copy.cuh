@@ -68,6 +68,28 @@ THRESHER_DEVICE void copy_box_to_shared(SharedAddress destination, const TensorM
   }
 }
 
+template <int kBlocks>
+THRESHER_DEVICE void copy_box_to_blocks(SharedAddress destination, const TensorMap* map, u32 byte,
+                                        u32 row, SharedAddress barrier, u32 blocks) {
+  if constexpr (kBlocks == 1) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+        ".multicast::cluster.L2::cache_hint [%0], [%1, {%2, %3}], [%4], %5, %6;" ::"r"(destination),
+        "l"(map), "r"(byte), "r"(row), "r"(barrier), "h"(static_cast<u16>(blocks)),
+        "l"(evict_first_policy())
+        : "memory");
+  } else {
+    const u32 leader = static_cast<u32>(cluster_rank()) & ~1u;
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+        ".multicast::cluster.cta_group::2.L2::cache_hint "
+        "[%0], [%1, {%2, %3}], [%4], %5, %6;" ::"r"(destination),
+        "l"(map), "r"(byte), "r"(row), "r"(cluster_address(barrier, leader)),
+        "h"(static_cast<u16>(blocks)), "l"(evict_first_policy())
+        : "memory");
+  }
+}
+
 THRESHER_DEVICE void copy_to_global(void* destination, SharedAddress source, u32 bytes) {
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(destination),
                "r"(source), "r"(bytes)
