@@ -88,6 +88,7 @@ class TensorOperation final : public Operation {
 struct TensorMma {
   MatrixView a;
   MatrixView b;
+  u32 rows = 0;  // of a block
   u32 columns = 0;
   bool negate = false;
   u32 sums = 0;  // columns of tensor memory
@@ -96,7 +97,7 @@ struct TensorMma {
   bool add = false;
   TensorSums model = TensorSums::kInOrder;
 };
-// A block that takes part: 128 rows of A, of the sums and of their scales, an equal share of B's
+// A block that takes part: its rows of A, of the sums and of their scales, an equal share of B's
 // rows, and the scales of all of them.
 struct TensorSide {
   SharedMemory* shared = nullptr;

@@ -97,12 +97,9 @@ std::string instruction_fault(u32 bits, int block_count) {
   if (field(31, 1) != 0) return "is 96 deep, which sm_100 has not";
   const InstructionView view = decode_instruction(bits);
   const auto blocks = static_cast<u32>(block_count);
-  if (blocks == 2 && view.rows == 128) {
-    return "has 64 rows of each block of the pair, which the emulator does not know";
-  }
-  if (view.rows != 128 * blocks) {
-    return fmt::format("has {} rows: an FP4 MMA of {} has {}", view.rows,
-                       blocks == 1 ? "one block" : "a pair of blocks", 128 * blocks);
+  if (view.rows != 128 && view.rows != 128 * blocks) {
+    return fmt::format("has {} rows: an FP4 MMA of {}", view.rows,
+                       blocks == 1 ? "one block has 128" : "a pair of blocks has 128 or 256");
   }
   const u32 step = 8 * blocks;
   if (view.columns < step || view.columns > 256 || view.columns % step != 0) {

@@ -95,6 +95,12 @@ void note_operand(const Thread& thread, const TensorBlocks& blocks, u32 event, c
 
 u32 scale_columns(u32 rows) { return (rows + 31) / 32; }
 
+// Columns of B and of the sums that follow each other in tensor memory: of 64 rows, half of them
+// lie beside the other half, in other lanes.
+u32 columns_in_a_row(const InstructionView& view, u32 rows) {
+  return rows == gpu::hw::kBlockScaledRows ? view.columns : view.columns / 2;
+}
+
 bool overlap(u32 a, u32 a_columns, u32 b, u32 b_columns) {
   return a < b + b_columns && b < a + a_columns;
 }
@@ -115,12 +121,14 @@ AreaNames names_of(const Thread& thread, const Block& block) {
 
 // Where sums and scales of one block lie, and whether they may be touched. Every block has all
 // columns of sums, of its own rows, and the scales of all columns.
-void note_mma(Thread& thread, Block& block, u32 event, const BlockScaledMma& mma, u32 columns) {
+void note_mma(Thread& thread, Block& block, u32 event, const BlockScaledMma& mma, u32 rows,
+              u32 columns) {
+  const u32 a_columns = scale_columns(rows);
   const u32 b_columns = scale_columns(columns);
   check_place(thread, block, "sums", mma.sums, columns, 1);
-  check_place(thread, block, "scales of A", mma.a_scales, kScaleColumns, kScaleColumns);
+  check_place(thread, block, "scales of A", mma.a_scales, a_columns, kScaleColumns);
   check_place(thread, block, "scales of B", mma.b_scales, b_columns, 2);
-  const std::pair<u32, u32> scales[] = {{mma.a_scales, kScaleColumns}, {mma.b_scales, b_columns}};
+  const std::pair<u32, u32> scales[] = {{mma.a_scales, a_columns}, {mma.b_scales, b_columns}};
   for (const auto& [first, count] : scales) {
     if (overlap(mma.sums, columns, first, count)) {
       fault(thread, "has sums in columns {} to {} of tensor memory and scales in {} to {} of them",
@@ -131,21 +139,23 @@ void note_mma(Thread& thread, Block& block, u32 event, const BlockScaledMma& mma
   TensorMemory& memory = tensor_core(block).memory;
   TensorAccess access{
       .thread = &thread, .word = TensorWord::kMma, .actor = thread.tensor.actor, .event = event};
-  memory.note_read({.first = mma.a_scales, .columns = kScaleColumns, .what = names.a_scales},
-                   access);
+  memory.note_read({.first = mma.a_scales, .columns = a_columns, .what = names.a_scales}, access);
   memory.note_read({.first = mma.b_scales, .columns = b_columns, .what = names.b_scales}, access);
   access.first_column = mma.sums;
   access.columns = columns;
+  access.rows = rows;
   const TensorMemory::Area sums{.first = mma.sums, .columns = columns, .what = names.sums};
   if (mma.add) memory.note_read(sums, access);
   memory.note_write(sums, access);
 }
 
-void copy_rows(Block& block, const MatrixView& view, TensorAddress destination) {
+// Of 32 rows, every warp's lanes have all; of 64, those of warps 0 and 1 the first 32.
+void copy_rows(Block& block, const MatrixView& view, u32 rows, TensorAddress destination) {
   TensorMemory& memory = tensor_core(block).memory;
   for (u32 lane = 0; lane < kTensorLanes; ++lane) {
+    const u32 first = rows == kLanesPerWarp ? 0 : lane / rows * kLanesPerWarp;
     const u8* const row =
-        block.shared.data(view.chunk_address(static_cast<int>(lane % kLanesPerWarp), 0));
+        block.shared.data(view.chunk_address(static_cast<int>(first + lane % kLanesPerWarp), 0));
     for (u32 i = 0; i < kScaleColumns; ++i) {
       std::memcpy(&memory.at(lane, destination + i), row + 4 * i, sizeof(u32));
     }
@@ -209,13 +219,13 @@ TensorBlocks tensor_blocks_of_leader(const Thread& thread, int count, const char
 }
 
 void issue_copy(Thread& thread, const TensorBlocks& blocks, TensorAddress destination,
-                u64 descriptor) {
+                u64 descriptor, u32 rows) {
   const u32 event = next_event(thread);
   const std::string wrong = scale_source_fault(descriptor);
   if (!wrong.empty()) fault(thread, "copies scales by a descriptor that {}", wrong);
   const MatrixView view = decode_tensor_descriptor(descriptor);
   for (Block* const block : blocks) {
-    note_rows(thread, *block, event, "scales", view, kLanesPerWarp, 1);
+    note_rows(thread, *block, event, "scales", view, rows, 1);
     check_place(thread, *block, "a copy of scales", destination, kScaleColumns, kScaleColumns);
     tensor_core(*block).memory.note_write(
         {.first = destination, .columns = kScaleColumns, .what = names_of(thread, *block).scales},
@@ -224,8 +234,8 @@ void issue_copy(Thread& thread, const TensorBlocks& blocks, TensorAddress destin
          .actor = thread.tensor.actor,
          .event = event});
   }
-  issue_word(thread, event, [blocks, view, destination] {
-    for (Block* const block : blocks) copy_rows(*block, view, destination);
+  issue_word(thread, event, [blocks, view, rows, destination] {
+    for (Block* const block : blocks) copy_rows(*block, view, rows, destination);
   });
 }
 
@@ -235,11 +245,14 @@ void issue_multiply(Thread& thread, const TensorBlocks& blocks, const BlockScale
   if (!wrong.empty()) fault(thread, "issues an MMA whose instruction descriptor {}", wrong);
   const InstructionView view = decode_instruction(mma.instruction);
   const auto count = static_cast<u32>(blocks.count);
-  note_operand(thread, blocks, event, "A", mma.a, view.rows / count);
+  const u32 rows = view.rows / count;
+  note_operand(thread, blocks, event, "A", mma.a, rows);
   note_operand(thread, blocks, event, "B", mma.b, view.columns / count);
-  for (Block* const block : blocks) note_mma(thread, *block, event, mma, view.columns);
+  const u32 in_a_row = columns_in_a_row(view, rows);
+  for (Block* const block : blocks) note_mma(thread, *block, event, mma, rows, in_a_row);
   const TensorMma work{.a = decode_tensor_descriptor(mma.a),
                        .b = decode_tensor_descriptor(mma.b),
+                       .rows = rows,
                        .columns = view.columns,
                        .negate = view.negate_a != view.negate_b,
                        .sums = mma.sums,

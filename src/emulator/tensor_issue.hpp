@@ -33,8 +33,9 @@ TensorBlocks tensor_blocks_of_leader(const Thread& thread, int count, const char
 
 TensorCore& tensor_core(Block& block);
 
+// Of 32 rows, or of twice as many.
 void issue_copy(Thread& thread, const TensorBlocks& blocks, TensorAddress destination,
-                u64 descriptor);
+                u64 descriptor, u32 rows);
 void issue_multiply(Thread& thread, const TensorBlocks& blocks, const gpu::hw::BlockScaledMma& mma);
 // An arrival at the barrier of this address in every one of the blocks.
 void issue_commit(Thread& thread, std::vector<Block*> blocks, SharedAddress barrier);

@@ -43,7 +43,8 @@ bool in_pipeline(const Stamp& before, const TensorAccess& access) {
   if (before.actor != access.actor || access.word != TensorWord::kMma) return false;
   if (before.word == TensorWord::kCopy) return access.columns == 0;  // it reads the scales
   return before.word == TensorWord::kMma && before.columns != 0 &&
-         before.first_column == access.first_column && before.columns == access.columns;
+         before.first_column == access.first_column && before.columns == access.columns &&
+         before.rows == access.rows;
 }
 
 }  // namespace
@@ -93,6 +94,11 @@ std::string TensorMemory::misplaced(TensorAddress first, u32 columns, u32 alignm
   return "";
 }
 
+TensorMemory::Stamp TensorMemory::stamp_of(const TensorAccess& access) {
+  return {access.word,         access.actor,   access.event,
+          access.first_column, access.columns, access.rows};
+}
+
 template <typename Function>
 void TensorMemory::for_each_cell(const Area& area, Function function) {
   for (u32 column = area.first; column < area.first + area.columns; ++column) {
@@ -119,7 +125,7 @@ void TensorMemory::note_read(const Area& area, const TensorAccess& access) {
     }
     const auto own = std::find_if(cell.readers.begin(), cell.readers.end(),
                                   [&](const Stamp& one) { return one.actor == access.actor; });
-    const Stamp stamp{access.word, access.actor, access.event, access.first_column, access.columns};
+    const Stamp stamp = stamp_of(access);
     if (own != cell.readers.end()) {
       *own = stamp;
     } else {
@@ -146,7 +152,7 @@ void TensorMemory::note_write(const Area& area, const TensorAccess& access) {
   check_write(area, access);
   for_each_cell(area, [&](u32, Cell& cell) {
     cell.readers.clear();
-    cell.writer = {access.word, access.actor, access.event, access.first_column, access.columns};
+    cell.writer = stamp_of(access);
   });
 }
 

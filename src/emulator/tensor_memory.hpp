@@ -30,8 +30,9 @@ struct TensorAccess {
   TensorWord word = TensorWord::kNothing;
   Actor actor = 0;
   u32 event = 0;
-  u32 first_column = 0;  // of an MMA's sums, and how many: its accumulator and shape
-  u32 columns = 0;
+  u32 first_column = 0;  // of an MMA's sums, and how many, and of a block's rows: its accumulator
+  u32 columns = 0;       // and its shape
+  u32 rows = 0;
 };
 
 class TensorMemory {
@@ -72,12 +73,14 @@ class TensorMemory {
     u32 event = 0;
     u32 first_column = 0;
     u32 columns = 0;
+    u32 rows = 0;
   };
   struct Cell {
     Stamp writer;
     std::vector<Stamp> readers;
   };
 
+  static Stamp stamp_of(const TensorAccess& access);
   Cell& cell(u32 quarter, u32 column) { return cells_[column * kTensorQuarters + quarter]; }
   bool is_free(u32 first, u32 columns) const;
   template <typename Function>

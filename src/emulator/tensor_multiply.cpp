@@ -89,9 +89,9 @@ void read_codes(const MatrixView& view, SharedMemory& shared, u32 rows,
   }
 }
 
-// Row r's four scales: lane r % 32 of column r / 32.
-void read_scales(TensorMemory& memory, u32 first, u32 row, u8 (&scales)[kBlocks]) {
-  const u32 word = memory.at(row % 32, first + row / 32);
+// Row r's four scales: lane r % 32, from `lane` on, of column r / 32.
+void read_scales(TensorMemory& memory, u32 lane, u32 first, u32 row, u8 (&scales)[kBlocks]) {
+  const u32 word = memory.at(lane + row % 32, first + row / 32);
   std::memcpy(scales, &word, sizeof scales);
 }
 
@@ -106,13 +106,17 @@ float add_blocks(TensorSums model, float sum, const ScaledBlocks& blocks) {
 
 namespace {
 
-// The sums of one block's rows.
+// The sums of one block's rows. Where they are 64, the second half of the columns, and of B's
+// scales, lies in the upper 64 lanes.
 void multiply_rows(const TensorMma& mma, const Codes& a, const Codes& b, TensorMemory& memory) {
-  for (u32 row = 0; row < kTensorRows; ++row) {
+  const u32 in_a_row = mma.rows == kTensorRows ? mma.columns : mma.columns / 2;
+  for (u32 row = 0; row < mma.rows; ++row) {
     ScaledBlocks blocks;
-    read_scales(memory, mma.a_scales, row, blocks.a_scale);
+    read_scales(memory, 0, mma.a_scales, row, blocks.a_scale);
     for (u32 column = 0; column < mma.columns; ++column) {
-      read_scales(memory, mma.b_scales, column, blocks.b_scale);
+      const u32 lane = column / in_a_row * mma.rows;
+      const u32 place = column % in_a_row;
+      read_scales(memory, lane, mma.b_scales, place, blocks.b_scale);
       for (int block = 0; block < kBlocks; ++block) {
         int dot = 0;
         for (int k = 2 * kCodeBlockBytes * block; k < 2 * kCodeBlockBytes * (block + 1); ++k) {
@@ -120,7 +124,7 @@ void multiply_rows(const TensorMma& mma, const Codes& a, const Codes& b, TensorM
         }
         blocks.dot[block] = mma.negate ? -dot : dot;
       }
-      u32& cell = memory.at(row, mma.sums + column);
+      u32& cell = memory.at(lane + row, mma.sums + place);
       float sum = 0;
       if (mma.add) std::memcpy(&sum, &cell, sizeof sum);
       sum = add_blocks(mma.model, sum, blocks);
@@ -141,7 +145,7 @@ void multiply(const TensorMma& mma, std::span<const TensorSide> sides) {
     first += share;
   }
   for (const TensorSide& side : sides) {
-    read_codes(mma.a, *side.shared, kTensorRows, a.of);
+    read_codes(mma.a, *side.shared, mma.rows, a.of);
     multiply_rows(mma, a, b, *side.memory);
   }
 }

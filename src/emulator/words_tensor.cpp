@@ -112,11 +112,11 @@ void release(const Thread& thread, TensorAddress first, u32 columns) {
 }
 
 // What a thread issues, for its block or as the leader of its pair.
-void copy_scales(TensorAddress destination, u64 descriptor, int count, const char* word) {
+void copy_scales(TensorAddress destination, u64 descriptor, int count, u32 rows, const char* word) {
   Thread& thread = self();
   thread.block->grid->pause(thread);
   emulator::issue_copy(thread, emulator::tensor_blocks_of_leader(thread, count, word), destination,
-                       descriptor);
+                       descriptor, rows);
 }
 
 void multiply(const BlockScaledMma& mma, int count, const char* word) {
@@ -258,11 +258,15 @@ void tensor_fence_after(Site site) {
 }
 
 void tensor_copy_scales(TensorAddress destination, u64 descriptor) {
-  copy_scales(destination, descriptor, 1, "tensor_copy_scales");
+  copy_scales(destination, descriptor, 1, kLanesPerWarp, "tensor_copy_scales");
 }
 
 void tensor_copy_scales_pair(TensorAddress destination, u64 descriptor) {
-  copy_scales(destination, descriptor, 2, "tensor_copy_scales_pair");
+  copy_scales(destination, descriptor, 2, kLanesPerWarp, "tensor_copy_scales_pair");
+}
+
+void tensor_copy_scales_by_halves(TensorAddress destination, u64 descriptor) {
+  copy_scales(destination, descriptor, 2, 2 * kLanesPerWarp, "tensor_copy_scales_by_halves");
 }
 
 void tensor_multiply(const BlockScaledMma& mma) { multiply(mma, 1, "tensor_multiply"); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tile of tensor_rig.hpp twice as high, by a pair of blocks: 256 rows times N columns, 256
-// deep. Every step can be left out or done wrongly.
+// The tile of tensor_rig.hpp by a pair of blocks: 256 rows times N columns, or 128 of which each
+// block has 64, 256 deep. Every step can be left out or done wrongly.
 #pragma once
 
 #include <algorithm>
@@ -11,17 +11,18 @@
 
 namespace thresher::emulator {
 
-// Each block's 128 rows; the columns of both are the same.
+// Each block's rows; the columns of both are the same.
 struct PairTile {
   TensorTile of[2];
+  u32 rows;  // of a block
 
-  explicit PairTile(u32 columns, u8 low = 0x30, u8 high = 0x40)
-      : of{TensorTile(columns, low, high), TensorTile(columns, low, high)} {
+  explicit PairTile(u32 columns, u8 low = 0x30, u8 high = 0x40, u32 block_rows = 128)
+      : of{TensorTile(columns, low, high), TensorTile(columns, low, high)}, rows(block_rows) {
     std::reverse(of[1].a_codes.begin(), of[1].a_codes.end());
     std::reverse(of[1].a_scales.begin(), of[1].a_scales.end());
   }
   u32 columns() const { return of[0].columns; }
-  double sum(u32 row, u32 column) const { return of[row / 128].sum(row % 128, column); }
+  double sum(u32 row, u32 column) const { return of[row / rows].sum(row % rows, column); }
 };
 
 // What is done otherwise than it should be.
@@ -45,6 +46,7 @@ struct PairChanges {
   bool meets_at_end = true;
   bool peer_waits = true;
   bool peer_frees_first = false;
+  bool copies_halves = true;  // of B's scales, where a block has 64 rows
 };
 
 class PairRig {
@@ -73,8 +75,9 @@ class PairRig {
     if (changes_.peer_frees_first && rank == 1) hw::sync_block<2>();
   }
 
-  static std::string run(const PairChanges& changes, std::uint64_t seed = 0, u32 columns = 64) {
-    const PairTile tile(columns);
+  static std::string run(const PairChanges& changes, std::uint64_t seed = 0, u32 columns = 64,
+                         u32 block_rows = 128) {
+    const PairTile tile(columns, 0x30, 0x40, block_rows);
     return fault_of(options(seed), PairRig(tile, changes, nullptr));
   }
 
@@ -120,13 +123,24 @@ class PairRig {
   void put(hw::SharedAddress base, u32 rank) const {
     const TensorTile& own = tile_.of[rank];
     const std::span<const u8> b(own.b_codes);
-    put_codes(base + kA, own.a_codes);
+    put_codes(base + kA, std::span(own.a_codes).first(tile_.rows * TensorTile::kRowBytes));
     put_scales(base + kAScales, own.a_scales);
     put_codes(base + kB, b.subspan(rank * b.size() / 2, b.size() / 2));
-    if (rank == 0 || changes_.peer_puts_scales) put_scales(base + kBScales, own.b_scales);
+    if (rank == 0 || changes_.peer_puts_scales) put_b_scales(base + kBScales, own.b_scales);
     if (rank == 0 || changes_.peer_fences) hw::fence_async();
     if (rank == 0 || changes_.peer_is_ready) {
       hw::barrier_arrive_cluster(hw::cluster_address(base + kBarriers, changes_.issuer));
+    }
+  }
+
+  bool has_halves() const { return tile_.rows == 64; }
+  u32 scale_blocks() const { return has_halves() ? 1 : (tile_.columns() + 127) / 128; }
+
+  // By halves of the columns, each of which has a block of its own.
+  void put_b_scales(hw::SharedAddress at, std::span<const u8> scales) const {
+    if (!has_halves()) return put_scales(at, scales);
+    for (u32 half = 0; half < 2; ++half) {
+      put_scales(at + half * 512, scales.subspan(half * scales.size() / 2, scales.size() / 2), 2);
     }
   }
 
@@ -145,21 +159,21 @@ class PairRig {
   }
 
   void tile(hw::SharedAddress base, hw::TensorAddress tensor, hw::SharedAddress done) const {
-    const u32 blocks = (tile_.columns() + 127) / 128;
+    const u32 blocks = scale_blocks();
     const hw::TensorAddress a_scales = tensor + 256;
     const hw::TensorAddress b_scales = tensor + 288;
     for (u32 step = 0; step < 4; ++step) {
       if (done == base + kBarriers + 8) {
         copy(a_scales + 4 * step, base + kAScales + 512 * step);
         for (u32 i = step * blocks; i < (step + 1) * blocks; ++i) {
-          copy(b_scales + 4 * i, base + kBScales + 512 * i);
+          copy_b_scales(b_scales + 4 * i, base + kBScales, i);
         }
       }
       hw::BlockScaledMma mma{
           .sums = tensor,
           .a = hw::tensor_descriptor(base + kA + 32 * step, 1024, hw::Swizzle::k128),
           .b = hw::tensor_descriptor(base + kB + 32 * step, 1024, hw::Swizzle::k128),
-          .instruction = hw::block_scaled_instruction(tile_.columns(), 256),
+          .instruction = hw::block_scaled_instruction(tile_.columns(), 2 * tile_.rows),
           .a_scales = a_scales + 4 * step,
           .b_scales = b_scales + 4 * step * blocks,
           .add = step > 0};
@@ -167,6 +181,13 @@ class PairRig {
       hw::tensor_multiply<2>(mma);
     }
     hw::tensor_commit<2>(done);
+  }
+
+  void copy_b_scales(hw::TensorAddress to, hw::SharedAddress from, u32 i) const {
+    if (!has_halves()) return copy(to, from + 512 * i);
+    if (!changes_.copies_halves) return copy(to, from + 1024 * i);
+    hw::tensor_copy_scales_by_halves(
+        to, hw::tensor_descriptor(from + 1024 * i, 128, hw::Swizzle::kNone));
   }
 
   static void copy(hw::TensorAddress to, hw::SharedAddress from) {
@@ -183,14 +204,17 @@ class PairRig {
         hw::barrier_wait(done, 0);
       }
       hw::tensor_fence_after();
-      for (u32 column = 0; column < tile_.columns(); column += 8) {
+      const u32 lane = static_cast<u32>(hw::thread_index());
+      const u32 in_a_row = tile_.columns() / (128 / tile_.rows);
+      for (u32 column = 0; column < in_a_row; column += 8) {
         float values[8];
         hw::tensor_load(
             tensor + hw::tensor_address(static_cast<u32>(hw::warp_index()) * 32, column), values);
         hw::tensor_wait_loads(values);
-        const u32 row = 128 * rank + static_cast<u32>(hw::thread_index());
+        const u32 row = tile_.rows * rank + lane % tile_.rows;
+        const u32 first = lane / tile_.rows * in_a_row + column;
         for (u32 i = 0; sums_ != nullptr && i < 8; ++i) {
-          (*sums_)[row * tile_.columns() + column + i] = values[i];
+          (*sums_)[row * tile_.columns() + first + i] = values[i];
         }
       }
       hw::tensor_fence_before();

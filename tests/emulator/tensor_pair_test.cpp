@@ -42,18 +42,62 @@ TEST(TensorPair, EveryWidthExactly) {
   }
 }
 
+// 128 rows, 64 of each block: halves of the columns beside each other in tensor memory.
+TEST(TensorPair, EveryWidthOf64RowsExactly) {
+  for (const u32 columns : {16u, 48u, 144u, 256u}) {
+    const PairTile tile(columns, 0x38, 0x39, 64);
+    std::vector<float> sums(128 * columns);
+    const PairChanges none;
+    launch(PairRig::options(columns), PairRig(tile, none, &sums));
+    for (u32 i = 0; i < sums.size(); ++i) {
+      ASSERT_EQ(sums[i], tile.sum(i / columns, i % columns)) << columns << " columns, " << i;
+    }
+  }
+}
+
+// Copied as for 128 rows, the scales of the second half of the columns are the first's.
+TEST(TensorPair, ScalesOf64RowsAreCopiedByHalves) {
+  const PairTile tile(64, 0x30, 0x40, 64);
+  std::vector<float> sums(128 * 64);
+  PairChanges changes;
+  changes.copies_halves = false;
+  launch(PairRig::options(1), PairRig(tile, changes, &sums));
+  bool upper_half_differs = false;
+  for (u32 i = 0; i < sums.size(); ++i) {
+    const bool right = sums[i] == tile.sum(i / 64, i % 64);
+    ASSERT_TRUE(right || i % 64 >= 32) << i;
+    upper_half_differs |= !right;
+  }
+  EXPECT_TRUE(upper_half_differs);
+}
+
 TEST(TensorPair, NothingIsWrongAtFirst) {
   PairChanges twice;
   twice.second_tile = true;
-  for (std::uint64_t seed = 0; seed < 8; ++seed) EXPECT_EQ(PairRig::run(twice, seed), "");
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    EXPECT_EQ(PairRig::run(twice, seed), "");
+    EXPECT_EQ(PairRig::run(twice, seed, 64, 64), "");
+  }
+}
+
+// Sums of 64 rows and of 128 in the same columns are no accumulator of the same shape.
+TEST(TensorPair, AnotherNumberOfRowsOnTheSameSums) {
+  PairChanges changes;
+  int count = 0;
+  changes.mma = [&count](hw::BlockScaledMma& mma) {
+    if (count++ != 1) return;
+    mma.instruction = hw::block_scaled_instruction(128, 128);
+    mma.b = mma.a;  // which has enough rows
+  };
+  const std::string text = PairRig::run(changes);
+  EXPECT_TRUE(contains(text, "an MMA may still be writing: the thread has not seen its commit"))
+      << text;
 }
 
 TEST(TensorPair, InstructionDescriptor) {
   PairChanges changes;
-  changes.mma = [](hw::BlockScaledMma& mma) { mma.instruction ^= (16u ^ 8u) << 24; };
-  expect_pair_fault(changes, "has 64 rows of each block of the pair");
   changes.mma = [](hw::BlockScaledMma& mma) { mma.instruction ^= (16u ^ 12u) << 24; };
-  expect_pair_fault(changes, "has 192 rows: an FP4 MMA of a pair of blocks has 256");
+  expect_pair_fault(changes, "has 192 rows: an FP4 MMA of a pair of blocks has 128 or 256");
   changes.mma = [](hw::BlockScaledMma& mma) { mma.instruction ^= (8u ^ 5u) << 17; };
   expect_pair_fault(changes, "has 40 columns, no multiple of 16 from 16 to 256");
 }

@@ -101,16 +101,17 @@ inline void put_codes(hw::SharedAddress at, std::span<const u8> codes) {
   }
 }
 
-// Scales as 128 x 4 blocks, all rows' blocks of one step after the other.
-inline void put_scales(hw::SharedAddress at, std::span<const u8> scales) {
+// Scales as 128 x 4 blocks, all rows' blocks of one step after the other; `stride` blocks from one
+// step to the next, unless that is 0.
+inline void put_scales(hw::SharedAddress at, std::span<const u8> scales, u32 stride = 0) {
   const auto rows = static_cast<u32>(scales.size()) / TensorTile::kScalesPerRow;
   const u32 blocks = (rows + 127) / 128;
   for (u32 i = static_cast<u32>(hw::thread_index()); i < blocks * 128 * 16; i += kTensorThreads) {
     const u32 row = i / 16;
     const u32 step = i % 16 / 4;
-    hw::store_shared(
-        at + (step * blocks + row / 128) * 512 + row % 32 * 16 + row % 128 / 32 * 4 + i % 4,
-        row < rows ? scales[i] : u8{0});
+    hw::store_shared(at + (step * (stride == 0 ? blocks : stride) + row / 128) * 512 +
+                         row % 32 * 16 + row % 128 / 32 * 4 + i % 4,
+                     row < rows ? scales[i] : u8{0});
   }
 }
 

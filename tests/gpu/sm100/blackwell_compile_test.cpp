@@ -171,6 +171,34 @@ extern "C" __global__ void entry(hw::TensorAddress at, const float* from) {
   }
 }
 
+// Words for pairs that no kernel says yet: an MMA of 64 rows in each block with its copy of scales,
+// and boxes for both.
+TEST(BlackwellMachineCode, HasOtherWordsOfPairs) {
+  std::string why_not;
+  const std::optional<Compiler> compiler = compiler_for_blackwell(why_not);
+  if (!compiler) GTEST_SKIP() << why_not;
+  const std::string source = R"(#include "gpu/hw/hw.cuh"
+using namespace thresher::gpu;
+extern "C" __global__ void entry(hw::BlockScaledMma mma, u64 scales,
+                                 const __grid_constant__ hw::TensorMap map) {
+  hw::copy_box_to_blocks<2>(hw::shared_base(), &map, 0, 0, hw::shared_base() + 1024, 3);
+  hw::tensor_copy_scales_by_halves(mma.b_scales, scales);
+  mma.instruction = hw::block_scaled_instruction(64, 128);
+  hw::tensor_multiply<2>(mma);
+}
+)";
+  const Compilation compilation = compile(*compiler, source);
+  ASSERT_EQ(compilation.kernels.size(), 1u);
+  EXPECT_FALSE(compilation.kernels.front().spills());
+  EXPECT_TRUE(compilation.notes.empty()) << compilation.notes.front();
+  const std::string program = find_disassembler();
+  if (program.empty()) GTEST_SKIP() << "compiled; no nvdisasm";
+  const std::string text = disassembled(program, compilation.cubin);
+  for (const char* instruction : {"UTMALDG.2D.MULTICAST.2CTA", "lw01_lw23", "UTCOMMA.2CTA.4X"}) {
+    EXPECT_NE(text.find(instruction), std::string::npos) << "no " << instruction << "\n" << text;
+  }
+}
+
 // Weights that two blocks share, and boxes whose bytes a pair counts at one barrier.
 TEST(BlackwellMachineCode, HasCopiesForSeveralBlocks) {
   std::string why_not;

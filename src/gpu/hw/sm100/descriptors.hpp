@@ -22,7 +22,7 @@ THRESHER_DEVICE constexpr TensorAddress tensor_address(u32 lane, u32 column) {
 // One MMA is 64 deep: 32 bytes of codes per row, and four scales of 16 codes each.
 inline constexpr int kBlockScaledK = 64;
 // Of an MMA in one block, or in each block of a pair; its columns are a multiple of 8 up to 256, of
-// 16 for a pair.
+// 16 for a pair. A pair may also have half as many rows in each block.
 inline constexpr u32 kBlockScaledRows = 128;
 // Columns of tensor memory that the scales of 128 rows take, 64 deep: row r, scale j is byte j of
 // column r / 32 in lane r % 32, the same in all four warps' lanes.
@@ -44,7 +44,7 @@ THRESHER_DEVICE constexpr u64 tensor_descriptor(SharedAddress address, u32 strid
   return field(address) | field(stride_bytes) << 32 | kVersion | layout << 61;
 }
 
-// E2M1 times E2M1, both K-major, with UE4M3 scales: 128 rows x `columns`, or 256 of a pair.
+// E2M1 times E2M1, both K-major, with UE4M3 scales: 128 rows x `columns`, or 256 or 128 of a pair.
 THRESHER_DEVICE constexpr u32 block_scaled_instruction(u32 columns, u32 rows = kBlockScaledRows) {
   constexpr u32 kE2m1 = 1;
   return kE2m1 << 7 | kE2m1 << 10 | columns / 8 << 17 | rows / 16 << 24;
@@ -52,10 +52,11 @@ THRESHER_DEVICE constexpr u32 block_scaled_instruction(u32 columns, u32 rows = k
 
 // What one MMA is told.
 struct BlockScaledMma {
-  TensorAddress sums = 0;  // 128 lanes x columns, floats
-  u64 a = 0;               // 128 rows of codes: tensor_descriptor
-  u64 b = 0;               // as many rows of codes as columns; half as many in each of a pair
-  u32 instruction = 0;     // block_scaled_instruction
+  TensorAddress sums =
+      0;                // 128 lanes x columns, floats; of 64 rows per block see emulated_pair.hpp
+  u64 a = 0;            // a block's rows of codes: tensor_descriptor
+  u64 b = 0;            // as many rows of codes as columns; half as many in each of a pair
+  u32 instruction = 0;  // block_scaled_instruction
   TensorAddress a_scales = 0;
   TensorAddress b_scales = 0;
   bool add = false;  // to the sums; otherwise they are overwritten

@@ -46,14 +46,21 @@ void tensor_copy_scales(TensorAddress destination, u64 descriptor) {
   tensor_copy_scales_pair(destination, descriptor);
 }
 
-// 256 rows, of which each block has 128: of A, of the sums and of their scales. Of B each block has
-// half of the rows, the leader the first; of B's scales, all.
+// Each block has half of the rows: of A, of the sums and of their scales. Of B each block has half
+// of the rows, the leader the first; of B's scales, all.
+// With 256 rows a block's 128 fill the lanes. With 128 its 64 do twice: the sums of the first half
+// of the columns lie in lanes 0 to 63, those of the other in lanes 64 to 127 of the same columns of
+// tensor memory; and B's scales likewise, where tensor_copy_scales_by_halves puts them.
 void tensor_multiply_pair(const BlockScaledMma& mma);
 template <int kBlocks>
 void tensor_multiply(const BlockScaledMma& mma) {
   if constexpr (kBlocks == 1) return tensor_multiply(mma);
   tensor_multiply_pair(mma);
 }
+
+// By one thread of the leader, as tensor_copy_scales: twice kScaleBytes to kScaleColumns columns,
+// the first half to the lanes of warps 0 and 1, the other to those of 2 and 3.
+void tensor_copy_scales_by_halves(TensorAddress destination, u64 descriptor);
 
 // An arrival at the barrier of this address in both blocks, once all copies and MMAs that the
 // thread has issued so far are complete.

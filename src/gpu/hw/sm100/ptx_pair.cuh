@@ -35,6 +35,12 @@ THRESHER_DEVICE void tensor_copy_scales(TensorAddress destination, u64 descripto
                : "memory");
 }
 
+THRESHER_DEVICE void tensor_copy_scales_by_halves(TensorAddress destination, u64 descriptor) {
+  asm volatile("tcgen05.cp.cta_group::2.64x128b.warpx2::01_23 [%0], %1;" ::"r"(destination),
+               "l"(descriptor)
+               : "memory");
+}
+
 template <int kBlocks>
 THRESHER_DEVICE void tensor_multiply(const BlockScaledMma& mma) {
   if constexpr (kBlocks == 1) return tensor_multiply(mma);
