@@ -14,6 +14,7 @@
 
 #include "emulator/barrier.hpp"
 #include "emulator/cluster.hpp"
+#include "emulator/convergence.hpp"
 #include "emulator/copies.hpp"
 #include "emulator/fibre.hpp"
 #include "emulator/knowledge.hpp"
@@ -76,6 +77,7 @@ struct Thread {
 
   MmaThread mma;
   TensorThread tensor;
+  WarpThread together;
 
   Warp& warp() const;
   Warpgroup& warpgroup() const;
@@ -106,6 +108,7 @@ struct Warp {
   std::array<std::array<u32, 4>, gpu::hw::kWarpThreads> rows_taken{};  // by the lane that named it
   std::array<WarpMma, gpu::hw::kWarpThreads> mmas{};
   TensorWarp tensor;
+  AlignedWords aligned;
 };
 
 struct OthersWork {

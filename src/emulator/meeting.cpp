@@ -16,7 +16,10 @@ bool Meeting::join(Thread& thread, std::string_view word) {
     fault(thread, "says {} while thread {} beside it says {}", word, arrived_[0]->index, word_);
   }
   arrived_.push_back(&thread);
-  if (static_cast<int>(arrived_.size()) == size_) return true;
+  if (static_cast<int>(arrived_.size()) == size_) {
+    meet_together(arrived_, word);
+    return true;
+  }
   thread.block->grid->wait(thread, {.kind = Wait::Kind::kMeeting, .meeting = this});
   return false;
 }

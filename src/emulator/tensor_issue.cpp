@@ -38,6 +38,7 @@ void start(Thread& thread, u32 event, std::function<void()> run) {
 
 // A word that commits behind it wait for.
 void issue_word(Thread& thread, u32 event, std::function<void()> run) {
+  note_alone(thread);
   thread.tensor.issued = thread.knowledge.without(thread.actor());
   start(thread, event, std::move(run));
 }

@@ -49,6 +49,7 @@ void arrive_here(SharedAddress address, u32 bytes) {
 void wait_for(SharedAddress address, u32 parity, bool cluster_wide) {
   Thread& thread = self();
   thread.block->grid->pause(thread);
+  note_alone(thread);
   if (parity > 1) fault(thread, "waits for parity {} of the barrier at {:#x}", parity, address);
   Barrier& barrier = thread.block->barrier_at(thread, address);
   if (barrier.passes(parity)) {

@@ -30,6 +30,7 @@ namespace {
 void arrive_at_cluster(Thread& thread) {
   emulator::Block& block = *thread.block;
   block.grid->pause(thread);
+  thread.warp().aligned.say(thread, "cluster_arrive");
   if (thread.cluster_arrivals != thread.cluster_waits) {
     fault(thread, "says cluster_arrive again before it has said cluster_wait");
   }
@@ -54,6 +55,7 @@ void arrive_at_cluster(Thread& thread) {
 
 void wait_for_cluster(Thread& thread) {
   thread.block->grid->pause(thread);
+  thread.warp().aligned.say(thread, "cluster_wait");
   if (thread.cluster_arrivals == thread.cluster_waits) {
     fault(thread, "says cluster_wait and has not said cluster_arrive before");
   }

@@ -82,19 +82,24 @@ void sync_block(Site site) {
   if (thread.block->ended_count > 0) {
     fault(thread, "says sync_block, but thread {} has ended", thread.block->last_ended_index);
   }
+  thread.warp().aligned.say(thread, "sync_block");
   arrive(thread, 0, thread_count(), /*waits=*/true);
 }
 
 void sync_named(int id, int threads, Site site) {
   if (leaves_out(site, "sync_named")) return;
   check_named_id(id);
-  arrive(self(), id, threads, /*waits=*/true);
+  Thread& thread = self();
+  thread.warp().aligned.say(thread, "sync_named");
+  arrive(thread, id, threads, /*waits=*/true);
 }
 
 void arrive_named(int id, int threads, Site site) {
   if (leaves_out(site, "arrive_named")) return;
   check_named_id(id);
-  arrive(self(), id, threads, /*waits=*/false);
+  Thread& thread = self();
+  thread.warp().aligned.say(thread, "arrive_named");
+  arrive(thread, id, threads, /*waits=*/false);
 }
 
 void sync_warp(Site site) {

@@ -233,6 +233,7 @@ class BoxesOfPairs : public Boxes {
         hw::barrier_wait<2>(barrier() + 8, 0);
         hw::load_shared<u8>(hw::shared_base());
       }
+      hw::sync_warp();
       if (changes.peer_learns && changes.leader_learns) hw::sync_block<2>();
     };
   }

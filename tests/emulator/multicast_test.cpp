@@ -62,6 +62,7 @@ class Multicast : public ::testing::Test {
       if (hw::thread_index() == 0) {
         for (u32 round = 0; round < 2; ++round) play(changes, rank, round);
       }
+      hw::sync_warp();
       if (changes.ends_together) hw::sync_block<2>();
     };
   }
@@ -188,14 +189,12 @@ class MulticastCommits : public Multicast {
       hw::sync_block<2>();
       if (changes.for_pairs) hw::tensor_allocate_no_more<2>();
       const bool first = hw::cluster_rank() == 0;
-      if (hw::thread_index() != 0) {
-        if (changes.other_waits) hw::sync_block<2>();
-        return;
+      if (hw::thread_index() == 0) {
+        if (first) hw::tensor_commit_to_blocks(full(), changes.blocks);
+        if (first || changes.other_waits) hw::barrier_wait<2>(full(), 0);
       }
-      if (first) hw::tensor_commit_to_blocks(full(), changes.blocks);
-      if (first || changes.other_waits) hw::barrier_wait<2>(full(), 0);
-      if (!changes.other_waits) return;
-      hw::sync_block<2>();
+      hw::sync_warp();
+      if (changes.other_waits) hw::sync_block<2>();
     });
   }
 };
