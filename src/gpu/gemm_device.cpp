@@ -97,17 +97,24 @@ std::vector<KernelText> kernel_texts(const GemmPlan& plan) {
   return texts;
 }
 
-Compilation compiled(const Gpu& gpu, const KernelText& text) {
+// A GPU that is taken for an Ampere gets Ampere's PTX, so that it runs no other instructions.
+std::string architecture_of(const Gpu& gpu, KernelsOf kernels) {
+  if (kernels == KernelsOf::kDevice) return gpu.device.properties().architecture();
+  return fmt::format("compute_{}", kComputeCapabilityMin);
+}
+
+Compilation compiled(const Gpu& gpu, const KernelText& text, const std::string& architecture) {
   return gpu.compile({.name = text.report.name + ".cu",
                       .source = text.source,
                       .headers = headers_of(text.source, kKernelSources),
-                      .architecture = gpu.device.properties().architecture()});
+                      .architecture = architecture});
 }
 
 // Puts each distinct kernel of a plan on the device once.
 class KernelMaker {
  public:
-  KernelMaker(const Gpu& gpu, GpuPlan& plan) : gpu_(gpu), plan_(plan) {}
+  KernelMaker(const Gpu& gpu, std::string architecture, GpuPlan& plan)
+      : gpu_(gpu), architecture_(std::move(architecture)), plan_(plan) {}
 
   void add(const KernelText& text) {
     const auto [found, is_new] = index_of_.emplace(text.source, plan_.compiled.size());
@@ -117,7 +124,7 @@ class KernelMaker {
 
  private:
   void load(const KernelText& text) {
-    const Compilation compilation = compiled(gpu_, text);
+    const Compilation compilation = compiled(gpu_, text, architecture_);
     KernelReport report = text.report;
     for (const KernelResources& one : compilation.kernels) {
       report.register_count = one.register_count;
@@ -125,6 +132,11 @@ class KernelMaker {
                                                     one.spill_load_bytes.value_or(0));
     }
     Kernel kernel = Module(gpu_.device, compilation.cubin, report.name).kernel(kEntryName);
+    if (compilation.kernels.empty()) {  // of PTX the driver knows it, and memory as a whole
+      const KernelResources loaded = kernel.resources();
+      report.register_count = loaded.register_count;
+      report.spill_bytes = static_cast<std::size_t>(loaded.stack_bytes);
+    }
     if (report.shared_bytes > kSharedBytesUnasked) kernel.allow_shared_bytes(report.shared_bytes);
     if (report.shared_bytes == 0) kernel.leave_shared_memory();
     plan_.compiled.push_back(std::move(kernel));
@@ -132,6 +144,7 @@ class KernelMaker {
   }
 
   const Gpu& gpu_;
+  const std::string architecture_;
   GpuPlan& plan_;
   std::map<std::string, std::size_t> index_of_;
 };
@@ -346,7 +359,9 @@ backend::Ceilings to_ceilings(std::string title, const GpuCeilings& measured) {
 class GemmDevice : public GpuDevice {
  public:
   GemmDevice(const Backend& backend, Gpu open, std::string name, KernelsOf kernels)
-      : GpuDevice(backend, std::move(open), std::move(name)), recorder_(gpu().device) {
+      : GpuDevice(backend, std::move(open), std::move(name)),
+        recorder_(gpu().device),
+        architecture_(architecture_of(gpu(), kernels)) {
     auto pool = std::make_shared<StreamPool>();
     for (std::size_t i = 0; i < kPoolStreams; ++i) pool->emplace_back(gpu().device);
     pool_ = std::move(pool);
@@ -412,7 +427,7 @@ class GemmDevice : public GpuDevice {
     plan->knobs = variant_from_name(variant);
     plan->gemm = plan_of(plan->knobs, problem, tokens_max, machine_.limits);
     plan->workspace_bytes = plan->gemm.workspace.bytes;
-    KernelMaker maker(gpu(), *plan);
+    KernelMaker maker(gpu(), architecture_, *plan);
     for (const KernelText& text : kernel_texts(plan->gemm)) maker.add(text);
     plan->kernel_launch_count = plan->knobs.graph ? 0 : launch_count(plan->gemm);
     plan->graph_launch_count = plan->knobs.graph ? 1 : 0;
@@ -425,7 +440,7 @@ class GemmDevice : public GpuDevice {
     const GemmPlan plan = plan_of(variant_from_name(variant), problem, tokens_max, machine_.limits);
     std::set<std::string> seen;
     for (const KernelText& text : kernel_texts(plan)) {
-      if (seen.insert(text.source).second) compiled(gpu(), text);
+      if (seen.insert(text.source).second) compiled(gpu(), text, architecture_);
     }
   }
 
@@ -444,7 +459,8 @@ class GemmDevice : public GpuDevice {
 
  private:
   Machine machine_;
-  Stream recorder_;  // for recording graphs
+  Stream recorder_;           // for recording graphs
+  std::string architecture_;  // that its kernels are compiled for
   mutable std::mutex packing_turn_;
   mutable std::vector<std::uint8_t> packed_;
   std::shared_ptr<const StreamPool> pool_;

@@ -13,13 +13,14 @@
 namespace thresher::gpu::testing {
 
 inline std::unique_ptr<backend::Device> open_fake(const FakeDriver& fake,
-                                                  CubinCache cache = CubinCache(), int index = 0) {
+                                                  CubinCache cache = CubinCache(), int index = 0,
+                                                  KernelsOf kernels = KernelsOf::kDevice) {
   return open_device(gpu_backend(),
                      {.device = Device(fake.driver, index),
                       .compiler = Compiler(FakeNvrtc::make()),
                       .cache = std::move(cache),
                       .driver_version = 13000},
-                     "gpu:" + std::to_string(index));
+                     "gpu:" + std::to_string(index), kernels);
 }
 
 }  // namespace thresher::gpu::testing

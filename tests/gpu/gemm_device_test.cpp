@@ -393,6 +393,22 @@ TEST_F(Sm90DeviceTest, EveryKernelIsCompiledOnceAndTold) {
   EXPECT_EQ(passes.kernels()[2].name, "up");
 }
 
+// As an Ampere it runs Ampere's code: PTX that the driver translates, of which it alone knows the
+// registers.
+TEST_F(Sm90DeviceTest, RunsAmperesPtxAsAnAmpere) {
+  engine.emplace(gpu::testing::open_fake(fake, CubinCache(), 0, KernelsOf::kAmpere));
+  const Problem problem = make_problem({3, 5}, 40, 80);
+  const Plan plan = engine->plan(problem, "gpu_sm80:prologue=kernel");
+  ASSERT_EQ(plan.kernels().size(), 2u);
+  EXPECT_EQ(fake.ptx_modules, 2);
+  EXPECT_EQ(plan.kernels()[1].register_count, 168);
+  EXPECT_EQ(plan.kernels()[1].spill_bytes, 16u);
+  EXPECT_NE(nvfp4::error_message([&] {
+              engine->plan(problem, "gpu_sm90");
+            }).find("gpu_sm90 is for Hopper GPUs (sm_90), and this one is sm_80"),
+            std::string::npos);
+}
+
 // A plan belongs to the GPU that it was measured on, whichever comes first in the machine.
 TEST_F(Sm90DeviceTest, HasItsOwnFingerprint) {
   fake.device_count = 3;

@@ -58,15 +58,22 @@ class Program {
   }
 
   std::vector<std::byte> cubin() const {
-    std::size_t bytes = 0;
-    check(nvrtc_, nvrtc_.nvrtcGetCUBINSize(program_, &bytes), "nvrtcGetCUBINSize", name_);
-    std::vector<std::byte> image(bytes);
-    check(nvrtc_, nvrtc_.nvrtcGetCUBIN(program_, reinterpret_cast<char*>(image.data())),
-          "nvrtcGetCUBIN", name_);
-    return image;
+    return image(nvrtc_.nvrtcGetCUBINSize, nvrtc_.nvrtcGetCUBIN, "nvrtcGetCUBIN");
+  }
+  std::vector<std::byte> ptx() const {
+    return image(nvrtc_.nvrtcGetPTXSize, nvrtc_.nvrtcGetPTX, "nvrtcGetPTX");
   }
 
  private:
+  std::vector<std::byte> image(NvrtcResult (*size)(NvrtcProgram, std::size_t*),
+                               NvrtcResult (*get)(NvrtcProgram, char*), const char* call) const {
+    std::size_t bytes = 0;
+    check(nvrtc_, size(program_, &bytes), call, name_);
+    std::vector<std::byte> bytes_of_image(bytes);
+    check(nvrtc_, get(program_, reinterpret_cast<char*>(bytes_of_image.data())), call, name_);
+    return bytes_of_image;
+  }
+
   const Nvrtc& nvrtc_;
   std::string name_;
   NvrtcProgram program_ = nullptr;
@@ -81,6 +88,8 @@ std::vector<int> supported_architectures(const Nvrtc& nvrtc) {
   return architectures;
 }
 
+bool is_ptx(const std::string& architecture) { return architecture.starts_with("compute_"); }
+
 }  // namespace
 
 Compiler::Compiler(Nvrtc nvrtc)
@@ -93,14 +102,16 @@ std::string Compiler::version() const {
 bool Compiler::compiles_for(const std::string& architecture) const {
   return std::any_of(architectures_.begin(), architectures_.end(), [&](int known) {
     const std::string plain = fmt::format("sm_{}", known);
-    return architecture == plain || architecture == plain + "a" || architecture == plain + "f";
+    return architecture == plain || architecture == plain + "a" || architecture == plain + "f" ||
+           architecture == fmt::format("compute_{}", known);
   });
 }
 
 std::vector<std::string> Compiler::all_options(const CompileRequest& request) {
   std::vector<std::string> options = request.options;
   options.push_back(fmt::format("--gpu-architecture={}", request.architecture));
-  options.emplace_back("--ptxas-options=-v");  // the resource report
+  // The resource report, of what is assembled.
+  if (!is_ptx(request.architecture)) options.emplace_back("--ptxas-options=-v");
   return options;
 }
 
@@ -122,7 +133,8 @@ Compilation Compiler::compile(const CompileRequest& request) const {
                     request.architecture, nvrtc_.nvrtcGetErrorString(result), log),
         log);
   }
-  Compilation compilation{.cubin = program.cubin(), .log = std::move(log)};
+  Compilation compilation{.cubin = is_ptx(request.architecture) ? program.ptx() : program.cubin(),
+                          .log = std::move(log)};
   PtxasReport report = parse_ptxas_log(compilation.log);
   compilation.kernels = std::move(report.kernels);
   compilation.notes = std::move(report.notes);

@@ -20,13 +20,14 @@ struct CompileRequest {
   std::vector<NamedSource> headers;
   // Fused multiply-adds only where the source says so: the emulator must get the same bits.
   std::vector<std::string> options = {"-std=c++20", "-fmad=false"};
-  std::string architecture;  // "sm_90a"
+  // "sm_90a"; "compute_80" is PTX, which a driver translates for any GPU from there on.
+  std::string architecture;
 };
 
 struct Compilation {
-  std::vector<std::byte> cubin;
+  std::vector<std::byte> cubin;  // or PTX, with a zero at its end
   std::string log;
-  std::vector<KernelResources> kernels;
+  std::vector<KernelResources> kernels;  // none of PTX, of which no registers are known yet
   // What the log says besides that, warnings and lost performance among it.
   std::vector<std::string> notes;
   double seconds = 0;  // the compiler took, when it last ran

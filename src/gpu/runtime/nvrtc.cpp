@@ -95,6 +95,8 @@ std::string open_nvrtc(const std::string& file, Nvrtc& nvrtc) {
   library.required(nvrtc.nvrtcGetProgramLog, "nvrtcGetProgramLog");
   library.required(nvrtc.nvrtcGetCUBINSize, "nvrtcGetCUBINSize");
   library.required(nvrtc.nvrtcGetCUBIN, "nvrtcGetCUBIN");
+  library.required(nvrtc.nvrtcGetPTXSize, "nvrtcGetPTXSize");
+  library.required(nvrtc.nvrtcGetPTX, "nvrtcGetPTX");
   if (!library.missing().empty()) return fmt::format("{} has no {}", file, library.missing());
   nvrtc.file = Library::file_of(nvrtc.nvrtcVersion, file);
   std::error_code unknown_size;

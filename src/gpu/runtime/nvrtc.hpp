@@ -35,6 +35,8 @@ struct Nvrtc {
   NvrtcResult (*nvrtcGetProgramLog)(NvrtcProgram, char* log) = nullptr;
   NvrtcResult (*nvrtcGetCUBINSize)(NvrtcProgram, std::size_t* bytes) = nullptr;
   NvrtcResult (*nvrtcGetCUBIN)(NvrtcProgram, char* cubin) = nullptr;
+  NvrtcResult (*nvrtcGetPTXSize)(NvrtcProgram, std::size_t* bytes) = nullptr;  // with its last zero
+  NvrtcResult (*nvrtcGetPTX)(NvrtcProgram, char* ptx) = nullptr;
 };
 
 struct NvrtcSearch {

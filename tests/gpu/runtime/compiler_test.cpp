@@ -32,6 +32,21 @@ TEST(Compiler, GivesCubinLogAndResources) {
   EXPECT_EQ(FakeNvrtc::program_count, 0);
 }
 
+// A driver reads PTX up to a zero, and alone knows what registers it takes.
+TEST(Compiler, GivesPtxForAVirtualArchitecture) {
+  const Compiler compiler(FakeNvrtc::make());
+  EXPECT_TRUE(compiler.compiles_for("compute_80"));
+  EXPECT_FALSE(compiler.compiles_for("compute_120"));
+  const Compilation compilation =
+      compiler.compile({.name = "k.cu", .source = "text", .architecture = "compute_80"});
+  const std::string ptx(reinterpret_cast<const char*>(compilation.cubin.data()),
+                        compilation.cubin.size());
+  EXPECT_EQ(ptx.substr(0, ptx.size() - 1),
+            "PTX -std=c++20\n-fmad=false\n--gpu-architecture=compute_80\n--no-cache\ntext");
+  EXPECT_EQ(ptx.back(), '\0');
+  EXPECT_TRUE(compilation.kernels.empty());
+}
+
 TEST(Compiler, PutsTheLogIntoTheError) {
   const Compiler compiler(FakeNvrtc::make());
   try {
@@ -52,7 +67,7 @@ TEST(Compiler, NamesTheArchitecturesItKnows) {
   EXPECT_TRUE(compiler.compiles_for("sm_100f"));
   EXPECT_FALSE(compiler.compiles_for("sm_9"));
   EXPECT_EQ(error_of([&] { compiler.compile({.name = "k.cu", .architecture = "sm_120a"}); }),
-            "k.cu: NVRTC 13.0 does not compile for 'sm_120a'; it knows sm_90, sm_100");
+            "k.cu: NVRTC 13.0 does not compile for 'sm_120a'; it knows sm_80, sm_90, sm_100");
 }
 
 // From here on the real compiler, where there is one.
@@ -93,6 +108,16 @@ TEST_F(NvrtcTest, CompilesForHopperAndBlackwell) {
     EXPECT_EQ(kernel.spill_load_bytes, 0);
     EXPECT_TRUE(compilation.notes.empty()) << compilation.log;
   }
+}
+
+TEST_F(NvrtcTest, CompilesToPtx) {
+  const Compilation compilation = compile(kScale, "compute_80");
+  const std::string ptx(reinterpret_cast<const char*>(compilation.cubin.data()));
+  EXPECT_EQ(ptx.size() + 1, compilation.cubin.size());
+  EXPECT_NE(ptx.find(".target sm_80"), std::string::npos) << ptx;
+  EXPECT_NE(ptx.find(".entry scale("), std::string::npos) << ptx;
+  EXPECT_TRUE(compilation.kernels.empty());
+  EXPECT_TRUE(compilation.notes.empty()) << compilation.log;
 }
 
 // Warpgroup matrix instructions need the letter in sm_90a, and exist on no other chip.

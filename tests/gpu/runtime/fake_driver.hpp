@@ -55,6 +55,7 @@ class FakeDriver {
   // What a test may look at afterwards.
   std::vector<std::string> calls;
   std::vector<FakeLaunch> launches;
+  int ptx_modules = 0;  // of those that were loaded
   int bad_returns = 0;  // handles given back twice, or never given out
   std::size_t handles_out() const {
     std::size_t sum = 0;
@@ -369,8 +370,9 @@ inline void FakeDriver::bind_graphs() {
 }
 
 inline void FakeDriver::bind_modules() {
-  driver.cuModuleLoadData = [](cuda::Module* module, const void*) {
+  driver.cuModuleLoadData = [](cuda::Module* module, const void* image) {
     const cuda::Result result = enter("cuModuleLoadData", true);
+    if (std::strncmp(static_cast<const char*>(image), "PTX ", 4) == 0) ++self_->ptx_modules;
     if (result == cuda::kSuccess) *module = give_out<cuda::Module>("module");
     return result;
   };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A compiler made of our own functions. Its "cubin" is the architecture and the source; a source
-// with the word "error" does not compile; the log has a resource report in ptxas's words.
+// A compiler made of our own functions. Its "cubin" is the architecture and the source, its PTX the
+// same behind that word; a source with the word "error" does not compile; the log has a resource
+// report in ptxas's words, unless it made PTX.
 #pragma once
 
 #include <cstring>
@@ -23,12 +24,13 @@ class FakeNvrtc {
       return result == kCompilationError ? "NVRTC_ERROR_COMPILATION" : "NVRTC_ERROR_INTERNAL_ERROR";
     };
     nvrtc.nvrtcGetNumSupportedArchs = [](int* count) {
-      *count = 2;
+      *count = 3;
       return kNvrtcSuccess;
     };
     nvrtc.nvrtcGetSupportedArchs = [](int* architectures) {
-      architectures[0] = 90;
-      architectures[1] = 100;
+      architectures[0] = 80;
+      architectures[1] = 90;
+      architectures[2] = 100;
       return kNvrtcSuccess;
     };
     nvrtc.nvrtcCreateProgram = [](NvrtcProgram* program, const char* source, const char*, int,
@@ -56,6 +58,7 @@ class FakeNvrtc {
                                  "bytes spill loads\n"
                                  "ptxas info    : Used 40 registers, used 1 barriers, 64 bytes "
                                  "smem\n";
+      if (of(program).cubin.find("=compute_") != std::string::npos) of(program).log.clear();
       return broken ? kCompilationError : kNvrtcSuccess;
     };
     nvrtc.nvrtcGetProgramLogSize = [](NvrtcProgram program, std::size_t* bytes) {
@@ -74,6 +77,14 @@ class FakeNvrtc {
       std::memcpy(cubin, of(program).cubin.data(), of(program).cubin.size());
       return kNvrtcSuccess;
     };
+    nvrtc.nvrtcGetPTXSize = [](NvrtcProgram program, std::size_t* bytes) {
+      *bytes = ptx_of(program).size() + 1;
+      return kNvrtcSuccess;
+    };
+    nvrtc.nvrtcGetPTX = [](NvrtcProgram program, char* ptx) {
+      std::memcpy(ptx, ptx_of(program).c_str(), ptx_of(program).size() + 1);
+      return kNvrtcSuccess;
+    };
     return nvrtc;
   }
 
@@ -84,6 +95,7 @@ class FakeNvrtc {
     std::string log;
   };
   static constexpr NvrtcResult kCompilationError = 6;
+  static std::string ptx_of(NvrtcProgram program) { return "PTX " + of(program).cubin; }
   static Program& of(NvrtcProgram program) { return *reinterpret_cast<Program*>(program); }
 };
 

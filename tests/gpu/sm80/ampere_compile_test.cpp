@@ -2,13 +2,19 @@
 // What the run-time compiler is given compiles for every GPU since Ampere, where there is such a
 // compiler: all choices and named variants for sm_80, the default for the others.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <iterator>
+#include <memory>
 #include <set>
 
 #include "gpu/clean_kernels.hpp"
 #include "gpu/gemm/entry_source.hpp"
 #include "gpu/layer/layer_source.hpp"
+#include "gpu/runtime/compiler.hpp"
 #include "gpu/sm80/choose.hpp"
 #include "gpu/sm80/gemm_support.hpp"
 
@@ -85,6 +91,50 @@ TEST_P(AmpereCompileDefault, IsClean) {
   const Activations activations = turn / 2 % 2 == 0 ? Activations::kNvfp4 : Activations::kBf16;
   expect_clean_kernels(sources_of({.knobs = default_knobs()}, op, activations),
                        kArchitectures[GetParam()]);
+}
+
+std::string output_of(const std::string& command) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), &pclose);
+  std::string text;
+  char buffer[4096];
+  while (pipe != nullptr && fgets(buffer, sizeof buffer, pipe.get()) != nullptr) text += buffer;
+  return text;
+}
+
+// What runs on a GPU that is taken for an Ampere: PTX of compute_80 without a word that Ampere has
+// not. Where there is an assembler, it makes of it, as a driver would, kernels that spill nothing.
+TEST(AmperePtx, HasAmperesWordsAlone) {
+  const NvrtcLookup found = find_nvrtc({.folders = pip_library_folders(THRESHER_VENV_DIR)});
+  if (!found.nvrtc) GTEST_SKIP() << found.why_not;
+  const Compiler compiler(*found.nvrtc);
+  std::set<std::string> sources =
+      sources_of({.knobs = default_knobs()}, Op::kGemm, Activations::kBf16);
+  GemmKnobs images = default_knobs();
+  images.prologue = Prologue::kKernel;
+  sources.merge(sources_of({.knobs = images}, Op::kDual, Activations::kNvfp4));
+  const std::string assembler = "/usr/local/cuda/bin/ptxas";
+  for (const std::string& source : sources) {
+    const Compilation compilation = compiler.compile({.name = "entry.cu",
+                                                      .source = source,
+                                                      .headers = headers_of(source, kKernelSources),
+                                                      .architecture = "compute_80"});
+    const std::string ptx(reinterpret_cast<const char*>(compilation.cubin.data()));
+    EXPECT_NE(ptx.find(".target sm_80"), std::string::npos);
+    for (const char* word :
+         {"griddepcontrol", "cp.async.bulk", "wgmma", "mbarrier", "setmaxnreg"}) {
+      EXPECT_EQ(ptx.find(word), std::string::npos) << word;
+    }
+    if (!std::filesystem::exists(assembler)) continue;
+    const std::filesystem::path file =
+        std::filesystem::temp_directory_path() / ("ampere_" + std::to_string(getpid()) + ".ptx");
+    std::ofstream(file) << ptx;
+    const std::string log =
+        output_of(assembler + " -v -arch=sm_90 -o /dev/null " + file.string() + " 2>&1");
+    std::filesystem::remove(file);
+    const PtxasReport report = parse_ptxas_log(log);
+    ASSERT_EQ(report.kernels.size(), 1u) << log;
+    EXPECT_FALSE(report.kernels.front().spills()) << log;
+  }
 }
 
 // What surrounds the products of a layer.
