@@ -54,7 +54,7 @@ thresher_test_folder(digest)
 thresher_test_folder(emulator)
 # Kernels that tests instantiate themselves, in many shapes and knobs, take a sanitizer long; it reads the same kernels,
 # of all types, in emulated_tests and behind the engine.
-set(sanitizers_without "/(gemm_shapes|gemm_knobs|cpu_agreement)_test.cpp$")
+set(sanitizers_without "/(gemm_shapes|gemm_knobs|cpu_agreement|small_gpus)_test.cpp$")
 set(first "*Compile*")
 thresher_test_folder(gpu)
 target_sources(gpu_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests/gpu/clean_kernels.cpp)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The emulator's kernels are compiled once for all types that differ in nothing but how bits are
 // read or rounded, and are told by the launch which ones they have (gpu/hw/emulated_types.hpp). So
-// every variant runs with every type that a device runs it with.
+// every variant runs with every type that a device runs it with. Those for warps are the same
+// however many blocks share an SM.
 #pragma once
 
 #include "gpu/gemm/kernels/gemm_config.hpp"
@@ -31,6 +32,8 @@ constexpr gpu::GemmConfig erased(gpu::GemmConfig config) {
   if (config.output != gpu::OutputType::kFp32 || config.product == gpu::Product::kGatePass) {
     config.output = gpu::OutputType::k16Bits;
   }
+  // How many blocks share an SM is the compiler's affair: it bounds their registers.
+  if (config.mma == gpu::Mma::kWarp) config.blocks_per_sm = 1;
   return config;
 }
 

@@ -37,7 +37,7 @@ class KernelScene : public Scene {
            std::int64_t tokens_spare = 0) {
     const PlanRequest request{.problem = problem(),
                               .token_limit = token_count(problem()) + tokens_spare,
-                              .limits = emulated::kFewSms};
+                              .limits = limits_};
     if (const std::string reason = why_not_(knobs, request); !reason.empty()) throw Error(reason);
     poison();
     const GemmPlan plan = make_plan(knobs, request);
@@ -47,6 +47,7 @@ class KernelScene : public Scene {
   }
 
  protected:
+  SmLimits limits_ = emulated::kFewSms;
   std::string (*why_not_)(const GemmKnobs& knobs, const PlanRequest& request) = sm90::why_not;
 };
 

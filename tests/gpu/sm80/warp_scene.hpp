@@ -22,6 +22,9 @@ class WarpScene : public gpu::testing::KernelScene {
       : KernelScene(std::move(problem), layout, family) {
     why_not_ = sm80::why_not;
   }
+
+  // Of a device; by default they are those of emulated::kFewSms.
+  void set_limits(const SmLimits& limits) { limits_ = limits; }
 };
 
 }  // namespace thresher::gpu::sm80::testing
