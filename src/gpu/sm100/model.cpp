@@ -9,8 +9,6 @@ namespace thresher::gpu::sm100 {
 namespace {
 
 constexpr double kMultiplyAddsPerNs = kGopPerS / kSms / 2;
-// An MMA of fewer columns takes as long as one of so many.
-constexpr double kColumnsLeast = 64;
 
 // Of 64 k, as the other kernels' tiles: MMAs and what is fetched go on beside each other.
 double k_tile_ns(const GemmConfig& config, int width, const Company& company) {
@@ -18,7 +16,9 @@ double k_tile_ns(const GemmConfig& config, int width, const Company& company) {
   // Blocks that share weights bring half of them each, and have half of the tokens.
   const int sharers = shares_weights(config) ? blocks_per_tile(config) : 1;
   const double own_width = static_cast<double>(width) / sharers;
-  const double columns = std::max(own_width, kColumnsLeast);
+  // Of a pair's columns each block reads half.
+  const double read = kColumnsToReadA + own_width / 2 / blocks_per_mma(config);
+  const double columns = std::max(own_width, read);
   const double multiply = products * kTileRows * columns * hw::kBlockScaledK / kMultiplyAddsPerNs;
   // Of a pair's tokens a block has half of the codes, and all scales.
   const double of_token = 32.0 / blocks_per_mma(config) + 4;

@@ -11,6 +11,9 @@ namespace thresher::gpu::sm100 {
 inline constexpr double kGopPerS = 5797000;
 inline constexpr double kSms = 148;
 inline constexpr double kL2BytesPerNs = 10000;
+// While it multiplies, an MMA reads both operands from shared memory, which for narrow ones takes
+// longer: A's rows as long as so many columns, and every column of B half as long as itself.
+inline constexpr double kColumnsToReadA = 64;
 // Barriers, copies of scales and commits of 64 k.
 inline constexpr double kOverheadNs = 15;
 

@@ -44,18 +44,28 @@ Json basis() {
   return {
       {"device", "B200"},
       {"compute_capability", machine.limits.compute_capability},
-      {"sm_count", number(machine.limits.sm_count, "NVIDIA's data sheets")},
+      {"sm_count",
+       number(machine.limits.sm_count,
+              "a B200's driver, pytorch/ao pull 4002; 74 of each die, Chips and Cheese, "
+              "Nvidia's B200")},
       {"read_gb_per_s",
-       number(machine.rates.read_gb_per_s, "measured on a B200, gau-nernst/gpu-mode-kernels")},
+       number(machine.rates.read_gb_per_s,
+              "measured on a B200, gau-nernst/gpu-mode-kernels nvidia/README.md at aee9cda")},
       {"nvfp4_gop_per_s",
-       number(machine.rates.nvfp4_gop_per_s, "measured on a B200, gau-nernst/gpu-mode-kernels")},
+       number(machine.rates.nvfp4_gop_per_s,
+              "measured on a B200, gau-nernst/gpu-mode-kernels nvidia/README.md at aee9cda")},
       {"fp16_gop_per_s", number(machine.rates.fp16_gop_per_s,
                                 "a quarter of the NVFP4 rate, as in NVIDIA's data sheets")},
-      {"l2_gb_per_s", number(10000, "a guess")},
+      {"mma_columns_to_read_a",
+       number(
+           64,
+           "128 bytes a cycle from shared memory, below 128 columns slower than the MMA: measured "
+           "on a B200, SemiAnalysis, Dissecting Nvidia Blackwell, 2026-03-31, as summarised")},
+      {"l2_gb_per_s", number(10000, "a guess: more than memory's, of which nobody says how much")},
       {"k_step_overhead_ns", number(15, "a guess, of 64 k")},
       {"tile_finish_ns", number(2000, "a guess")},
       {"parts_ns", number(4000, "a guess, of tiles cut along k; half of it at least")},
-      {"launch_us", number(2, "measured on an H200")},
+      {"launch_us", number(2, "measured on an H200; of a B200 a guess")},
       {"time_log_sd", number(kLogTimeSd, "a judgement: a factor of 1.8 holds eight of ten")},
       {"speedup_log_sd", number(kLogSpeedupSd, "a judgement, beside the Theorist's own doubt")}};
 }

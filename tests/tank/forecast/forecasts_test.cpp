@@ -62,10 +62,27 @@ TEST(Forecasts, SayTheModelsNumbers) {
   EXPECT_EQ(value("nvfp4_gop_per_s"), times.at_gop_per_s);
   EXPECT_EQ(value("sm_count"), gpu::sm100::kSms);
   EXPECT_EQ(value("l2_gb_per_s"), gpu::sm100::kL2BytesPerNs);
+  EXPECT_EQ(value("mma_columns_to_read_a"), gpu::sm100::kColumnsToReadA);
   EXPECT_EQ(value("k_step_overhead_ns"), gpu::sm100::kOverheadNs);
   EXPECT_EQ(value("tile_finish_ns"), times.finish);
   EXPECT_EQ(value("parts_ns"), times.parts);
   EXPECT_EQ(value("parts_ns") / 2, times.parts_least);
+}
+
+// Each of them says who measured or published it, or that it is a guess or a judgement.
+TEST(Forecasts, EveryNumberHasItsSource) {
+  int count = 0;
+  for (const auto& [name, number] : shipped_forecasts().back().data.items()) {
+    if (!number.is_object()) continue;
+    ++count;
+    const auto source = number.at("source").get<std::string>();
+    const bool is_known = source.find("B200") != std::string::npos ||
+                          source.find("NVIDIA") != std::string::npos ||
+                          source.find("H200") != std::string::npos;
+    EXPECT_TRUE(is_known || source.starts_with("a guess") || source.starts_with("a judgement"))
+        << name << ": " << source;
+  }
+  EXPECT_EQ(count, 12);
 }
 
 TEST(Forecasts, AChangedNumberIsNoticed) {
