@@ -121,6 +121,14 @@ if(THRESHER_TOOLS)
     add_test(NAME referee.gpu COMMAND gpu_referee $<TARGET_FILE:thresher_cli> ${PROJECT_SOURCE_DIR})
     set_tests_properties(referee.gpu PROPERTIES SKIP_RETURN_CODE 77 RUN_SERIAL TRUE)
   endif()
+  # The same tests where version 2 of the kernel's groups has all controllers: in a virtual machine, with the kernel
+  # that THRESHER_KERNEL names.
+  if(NOT THRESHER_SANITIZE)
+    add_test(NAME referee.cgroup2
+             COMMAND python3 -B ${PROJECT_SOURCE_DIR}/tests/referee/cgroup2_machine.py
+                     $<TARGET_FILE:thresher_cli> $<TARGET_FILE:referee_tests>)
+    set_tests_properties(referee.cgroup2 PROPERTIES SKIP_RETURN_CODE 77 RUN_SERIAL TRUE)
+  endif()
   # These start the command itself.
   add_dependencies(cli_tests thresher_cli)
   add_dependencies(referee_tests thresher_cli)

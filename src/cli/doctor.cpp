@@ -21,6 +21,7 @@
 #include "cli/progress.hpp"
 #include "cli/table.hpp"
 #include "cpu/features.hpp"
+#include "referee/sandbox/leftovers.hpp"
 #include "referee/sandbox/sandbox.hpp"
 
 namespace thresher::cli {
@@ -118,6 +119,8 @@ Examination examine(const DoctorOptions& options) {
   std::vector<int> thread_counts{1};
   if (thread_count > 1) thread_counts.push_back(thread_count);
 
+  // Who tries the sandbox may take a seat, which is left when this ends.
+  referee::keep_caretaker();
   // Asks for a GPU where the user did, and fails where there is none.
   const Backend& asked = resolve_backend(options.backend);
   Examination found{.huge_pages = huge_page_mode(),

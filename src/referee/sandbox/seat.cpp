@@ -29,11 +29,6 @@ bool has_word(const fs::path& file, const std::string& wanted) {
   return false;
 }
 
-bool turn_on(const fs::path& group, const std::string& controller) {
-  const fs::path file = group / "cgroup.subtree_control";
-  return has_word(file, controller) || put(file, "+" + controller);
-}
-
 std::vector<pid_t> processes_in(const fs::path& group) {
   std::vector<pid_t> processes;
   std::istringstream numbers(text_of(group / "cgroup.procs"));
@@ -100,10 +95,14 @@ std::string enable_controller(const fs::path& group, const std::string& controll
   if (!has_word(group / "cgroup.controllers", controller)) {
     return fmt::format("{} has no controller '{}'", group.string(), controller);
   }
-  if (turn_on(group, controller)) return {};
-  if (errno != EBUSY) return failure(group);
-  if (std::string why_not = take_seat(group); !why_not.empty()) return why_not;
-  return turn_on(group, controller) ? std::string() : failure(group);
+  if (has_word(group / "cgroup.subtree_control", controller)) return {};
+  // Some controllers (cpuset, pids) can be turned on beside processes, for threads of theirs: then
+  // no process may enter a group below, with whatever limit. Only root's own group has both.
+  const bool is_root = !fs::exists(group / "cgroup.type");
+  if (!is_root && !processes_in(group).empty()) {
+    if (std::string why_not = take_seat(group); !why_not.empty()) return why_not;
+  }
+  return put(group / "cgroup.subtree_control", "+" + controller) ? std::string() : failure(group);
 }
 
 bool leave_seat(const fs::path& seat) {
