@@ -53,6 +53,7 @@ const std::vector<std::string> kSignalsOnly = {layer::kFreezer, layer::kMemoryOf
 const ConfinedCheat kConfinedCheats[] = {
     {"exit_signal", "wakes_by_exit_signal.c", {}, {check::kError}, kNothingHappened},
     {"kernel_work", "queues_kernel_work.c", {}, {check::kError}, kNothingHappened},
+    {"kernel_reads", "reads_ahead.c", {}, {check::kError}, kNothingHappened},
     {"kernel_busy", "busy_in_the_kernel.c", {}, {}},
     {"kernel_busy_signals", "busy_in_the_kernel.c", kSignalsOnly, {}},
     {"burning_signals", "burns_while_idle.c", kSignalsOnly, {}},
@@ -64,10 +65,16 @@ const ConfinedCheat kConfinedCheats[] = {
     {"widens_briefly", "widens_its_cores_briefly.c", {}, {}, {}, 1},
     {"widens_briefly_unbound", "widens_its_cores_briefly.c", {layer::kBoundCores}, {check::kMeans}, "--threads 1 grants", 1},
     {"widens_in_short_calls", "widens_its_cores_in_short_calls.c", {layer::kBoundCores}, {check::kMeans}, "--threads 1 grants", 1},
+    {"widens_by_children", "widens_by_children.c", {layer::kBoundCores}, {check::kMeans}, "--threads 1 grants", 1},
+    {"widens_by_children_counted", "widens_by_children.c", kSignalsOnly, {check::kMeans}, "--threads 1 grants", 1},
     {"accomplice", "hears_an_accomplice.c", {}, {check::kError}, kNothingHappened},
     {"attributes", "changes_attributes.c", {}, {check::kError}, kNothingHappened},
     {"attributes_shared_files", "changes_attributes.c", {layer::kPrivateFiles}, {check::kError}, kNothingHappened},
     {"looks_around", "looks_around.c", {}, {check::kError}, kNothingHappened},
+    {"environment", "reads_the_environment.c", {}, {check::kError}, kNothingHappened},
+    {"environment_no_namespace", "reads_the_environment.c", {layer::kProcessNamespace}, {check::kError}, kNothingHappened},
+    {"ledger", "reads_the_ledger.c", {}, {check::kError}, kNothingHappened},
+    {"ledger_shared_files", "reads_the_ledger.c", {layer::kPrivateFiles}, {check::kError}, kNothingHappened},
     {"traps", "leaves_traps.c", {}, {}},
     {"traps_shared_files", "leaves_traps.c", {layer::kPrivateFiles}, {}},
     {"forks", "forks_and_burns.c", {}, {}},
@@ -85,7 +92,8 @@ const ConfinedCheat kConfinedCheats[] = {
 // clang-format on
 
 // The operator's own, for cheats that know where it is: a file of the user that contestants run as,
-// and a folder that is hidden. Beside them what an accomplice has left in shared memory.
+// and a folder that is hidden. Beside them what an accomplice has left in shared memory, and a
+// variable in the environment.
 class OperatorsFiles {
  public:
   OperatorsFiles() {
@@ -93,8 +101,11 @@ class OperatorsFiles {
     flock(lock_.get(), LOCK_EX);
     fs::create_directory(folder_);
     std::ofstream(folder_ / "ledger.db") << "secret";
+    fs::remove(link_);
+    fs::create_symlink(folder_ / "ledger.db", link_);
     std::ofstream(file_) << "untouched";
     std::ofstream(accomplices_) << "word";
+    setenv("THRESHER_OPERATORS_TOKEN", "secret", 1);
     if (geteuid() == 0 && chown(file_.c_str(), referee::kUnprivilegedId, 0) != 0) std::abort();
     chmod(file_.c_str(), 0644);
   }
@@ -107,6 +118,7 @@ class OperatorsFiles {
     EXPECT_GT(status.st_mtime, 1);
     fs::remove(file_);
     fs::remove(accomplices_);
+    fs::remove(link_);
     fs::remove_all(folder_);
   }
   const fs::path& folder() const { return folder_; }
@@ -116,6 +128,7 @@ class OperatorsFiles {
       open(THRESHER_SOURCE_DIR "/tests/cheats/looks_around.c", O_RDONLY | O_CLOEXEC)};
   const fs::path file_ = "/tmp/thresher-operators-file";
   const fs::path folder_ = "/tmp/thresher-operators-folder";
+  const fs::path link_ = "/tmp/thresher-operators-link";
   const fs::path accomplices_ = "/dev/shm/thresher-accomplice";
 };
 
@@ -158,6 +171,9 @@ TEST_P(ConfinedCheats, GainNothing) {
   const bool needs_cores = cheat.reason.find("grants") != std::string::npos;
   if (needs_cores && !two_cores_are_free()) GTEST_SKIP() << "others use the cores it would take";
   if (reads_files && !granted(layer::kPrivateFiles)) GTEST_SKIP() << "needs private files";
+  if (std::string(cheat.file) == "reads_the_ledger.c" && !granted(layer::kWriteProtection)) {
+    GTEST_SKIP() << "needs Landlock";
+  }
   const OperatorsFiles files;
   MatchOptions options = quick_options();
   options.thread_count = cheat.thread_count;
@@ -249,7 +265,8 @@ TEST_P(ConfinedCheatsOfAnyOperator, GainNothing) {
 
 INSTANTIATE_TEST_SUITE_P(Catalogue, ConfinedCheatsOfAnyOperator,
                          ::testing::Values("attributes", "attributes_shared_files", "looks_around",
-                                           "traps", "traps_shared_files"),
+                                           "ledger", "ledger_shared_files", "environment", "traps",
+                                           "traps_shared_files"),
                          [](const auto& one) { return std::string(one.param); });
 
 // Launchers carry the folder in their order, and all that they have forked with them.

@@ -8,7 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -39,11 +41,27 @@ std::vector<pid_t> tasks_of(const std::string& process_folder) {
   return tasks;
 }
 
-// The letter behind the name, which is in brackets and may hold anything.
-char state_of(const std::string& task_folder) {
+struct TaskStat {
+  char state = 'X';
+  std::int64_t ended_children_ns = 0;  // CPU time of the process's children that have ended
+};
+
+// What stands behind the name, which is in brackets and may hold anything.
+TaskStat stat_of(const std::string& task_folder) {
+  constexpr int kFieldsBetween = 12;  // behind the state, before the times of children
   const std::string text = read_small(task_folder + "/stat");
-  const std::size_t bracket = text.rfind(')');
-  return bracket == std::string::npos || bracket + 2 >= text.size() ? 'X' : text[bracket + 2];
+  std::istringstream rest(text.substr(std::min(text.size(), text.rfind(')') + 1)));
+  TaskStat stat;
+  std::int64_t field = 0;
+  std::int64_t user_ticks = 0;
+  std::int64_t system_ticks = 0;
+  rest >> stat.state;
+  for (int i = 0; i < kFieldsBetween; ++i) rest >> field;
+  if (rest >> user_ticks >> system_ticks) {
+    stat.ended_children_ns =
+        (user_ticks + system_ticks) * (std::int64_t{1000000000} / sysconf(_SC_CLK_TCK));
+  }
+  return stat;
 }
 
 // Stopped, or over.
@@ -84,7 +102,10 @@ class Counter {
     for (const pid_t task : tasks_of(folder)) {
       if (++census_.task_count > kTasksMax) return;
       const std::string task_folder = fmt::format("{}/task/{}", folder, task);
-      if (!is_at_rest(state_of(task_folder))) census_.all_stopped = false;
+      const TaskStat stat = stat_of(task_folder);
+      if (!is_at_rest(stat.state)) census_.all_stopped = false;
+      // Of whoever was born and has ended within a call nothing else is left.
+      if (task == process) census_.cpu_ns += stat.ended_children_ns;
       if (asks_for_cores_ && !is_bound(task, allowed_)) census_.all_bound = false;
       count_children(read_small(task_folder + "/children"));
     }

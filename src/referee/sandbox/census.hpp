@@ -14,7 +14,7 @@ struct Census {
   int task_count = 0;
   bool all_stopped = true;         // or ended; nobody is in the middle of a system call
   bool all_bound = true;           // to the cores asked about
-  std::int64_t cpu_ns = 0;         // of the processes that are there
+  std::int64_t cpu_ns = 0;         // of the processes that are there, and of their ended children
   std::int64_t memory_bytes = 0;   // of their own, without what they share
   std::int64_t written_bytes = 0;  // to files, as far as the kernel tells
 };

@@ -12,9 +12,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "referee/sandbox/census.hpp"
 #include "referee/sandbox/closed_folder.hpp"
@@ -160,6 +162,33 @@ struct SpawnOptions {
   posix_spawnattr_t attributes;
 };
 
+// Beside what numbers GPUs, what our program may need to begin at all. A contestant that is called
+// in it finds the whole environment that it was started with in its own memory, and in its
+// /proc/self/environ: nothing of the operator's may be there, whatever is taken out later.
+class FirstEnvironment {
+ public:
+  FirstEnvironment() {
+    keep("LD_LIBRARY_PATH");
+    for (const char* name : kGpuNumbering) keep(name);
+#if defined(THRESHER_SANITIZES_ADDRESS) || defined(THRESHER_SANITIZES_THREAD)
+    for (const char* name : {"ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"}) keep(name);
+#endif
+    for (std::string& variable : variables_) pointers_.push_back(variable.data());
+    pointers_.push_back(nullptr);
+  }
+
+  char* const* pointers() { return pointers_.data(); }
+
+ private:
+  void keep(const char* name) {
+    const char* value = std::getenv(name);
+    if (value != nullptr) variables_.push_back(fmt::format("{}={}", name, value));
+  }
+
+  std::vector<std::string> variables_;
+  std::vector<char*> pointers_;
+};
+
 // A process is born with the cores of the thread that makes it: bound from the beginning, without
 // a moment in which it could already have started threads elsewhere.
 class BoundToCores {
@@ -236,9 +265,10 @@ void Child::spawn(const ChildOptions& options) {
   std::string verb = "worker";
   std::string order = to_text(options.order);
   char* arguments[] = {name.data(), verb.data(), order.data(), nullptr};
+  FirstEnvironment environment;
   const BoundToCores bound(options.cores);
   const int error = posix_spawn(&pid_, program.c_str(), &spawn_options.actions,
-                                &spawn_options.attributes, arguments, environ);
+                                &spawn_options.attributes, arguments, environment.pointers());
   if (error == EACCES && !why_kept_out(program).empty()) {
     throw Error(fmt::format("cannot start a contestant: {}: {}", program, why_kept_out(program)));
   }

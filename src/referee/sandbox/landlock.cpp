@@ -9,7 +9,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <filesystem>
+#include <vector>
 
 #include "referee/sandbox/sandbox.hpp"
 #include "referee/sandbox/scratch.hpp"
@@ -77,6 +80,39 @@ bool allow_devices(int ruleset, const char* name_begin, std::uint64_t access) {
   return allow(ruleset, "/proc/self", access);
 }
 
+bool lies_in(const std::filesystem::path& path, const std::filesystem::path& folder) {
+  return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first ==
+         folder.end();
+}
+
+// Everything below `folder` but what is hidden: a ruleset only knows what is allowed, so that is
+// whatever stands beside the way to each hidden file. What cannot be opened or is made there later
+// is not allowed. A link may lead to what is hidden; where it leads to is asked about anyway.
+void allow_reading_around(int ruleset, const std::filesystem::path& folder,
+                          const std::vector<std::filesystem::path>& hidden) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::filesystem::path& path = entry.path();
+    const auto is_in = [&](const auto& one) { return lies_in(path, one); };
+    const auto holds = [&](const auto& one) { return lies_in(one, path); };
+    if (entry.is_symlink(ignored) || std::any_of(hidden.begin(), hidden.end(), is_in)) continue;
+    if (std::any_of(hidden.begin(), hidden.end(), holds)) {
+      allow_reading_around(ruleset, path, hidden);
+    } else {
+      allow(ruleset, path.c_str(), kReadFile);
+    }
+  }
+}
+
+std::vector<std::filesystem::path> without_links(const std::vector<std::filesystem::path>& paths) {
+  std::vector<std::filesystem::path> resolved;
+  std::error_code ignored;
+  for (const std::filesystem::path& path : paths) {
+    resolved.push_back(std::filesystem::weakly_canonical(path, ignored));
+  }
+  return resolved;
+}
+
 // Folders that a system does not have are no failure.
 bool allow_reading(int ruleset, const std::vector<std::filesystem::path>& readable) {
   for (const char* path : kSystemFiles) {
@@ -92,30 +128,31 @@ bool allow_reading(int ruleset, const std::vector<std::filesystem::path>& readab
 
 }  // namespace
 
-void forbid_writes_outside(const std::filesystem::path& scratch,
-                           const std::vector<std::filesystem::path>& readable,
-                           const SandboxNeeds& needs, Refusals& refusals) {
+void forbid_writes_outside(const FileRules& rules, const SandboxNeeds& needs, Refusals& refusals) {
   const long abi = syscall(SYS_landlock_create_ruleset, nullptr, 0, kAskVersion);
   if (abi < 1) {
     refusals.add_errno(layer::kWriteProtection, "this kernel has no Landlock");
     return;
   }
   RulesetAttributes attributes = attributes_of(abi);
-  if (!readable.empty()) attributes.handled_access_fs |= kReadFile;
+  const bool limits_reading = !rules.readable.empty();
+  const bool hides = !limits_reading && !rules.hidden.empty();
+  if (limits_reading || hides) attributes.handled_access_fs |= kReadFile;
   // Whoever may read a device may otherwise have it work: a graphics card computes, too.
   if (abi >= 5 && needs.device_files == nullptr) attributes.handled_access_fs |= kSpeakToDevice;
   const UniqueFd ruleset(
       static_cast<int>(syscall(SYS_landlock_create_ruleset, &attributes, attribute_bytes(abi), 0)));
+  if (ruleset && hides) allow_reading_around(ruleset.get(), "/", without_links(rules.hidden));
   // Programs expect to be able to throw things away.
   const std::uint64_t device_access =
       attributes.handled_access_fs & (kWriteFile | kTruncate | kSpeakToDevice);
-  const bool ok =
-      ruleset && allow(ruleset.get(), "/dev/null", device_access) &&
-      (needs.device_files == nullptr ||
-       allow_devices(ruleset.get(), needs.device_files, device_access)) &&
-      (readable.empty() || allow_reading(ruleset.get(), readable)) &&
-      (scratch.empty() || allow(ruleset.get(), scratch.c_str(), attributes.handled_access_fs)) &&
-      syscall(SYS_landlock_restrict_self, ruleset.get(), 0) == 0;
+  const bool ok = ruleset && allow(ruleset.get(), "/dev/null", device_access) &&
+                  (needs.device_files == nullptr ||
+                   allow_devices(ruleset.get(), needs.device_files, device_access)) &&
+                  (!limits_reading || allow_reading(ruleset.get(), rules.readable)) &&
+                  (rules.scratch.empty() ||
+                   allow(ruleset.get(), rules.scratch.c_str(), attributes.handled_access_fs)) &&
+                  syscall(SYS_landlock_restrict_self, ruleset.get(), 0) == 0;
   if (!ok) refusals.add_errno(layer::kWriteProtection, "Landlock");
 }
 

@@ -99,10 +99,6 @@ int wait_for(pid_t pid) {
   _exit(0);
 }
 
-// What numbers the GPUs that a process sees: without these another one answers to the number that
-// the referee names.
-constexpr const char* kGpuNumbering[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"};
-
 // Nothing else of the operator's environment; what programs expect to find, in the scratch folder.
 void clean_environment(const std::filesystem::path& scratch) {
   std::vector<std::pair<const char*, std::string>> kept;
@@ -140,14 +136,14 @@ void volunteer_for_memory_killer() {
   fail(fmt::format("user {} cannot run {}: {}", geteuid(), job.command[0], std::strerror(errno)));
 }
 
-[[noreturn]] void be_contestant(const WorkOrder& order, const FilterOptions& filter,
-                                Refusals refusals) {
+[[noreturn]] void be_contestant(const WorkOrder& order, const FileRules& files,
+                                const FilterOptions& filter, Refusals refusals) {
   volunteer_for_memory_killer();
   clean_environment(order.scratch);
   const std::size_t known_count = refusals.texts().size();
   forbid_new_privileges(refusals);
   const SandboxNeeds& needs = venue_of(order.job.backend).sandbox;
-  forbid_writes_outside(order.scratch, order.readable, needs, refusals);
+  forbid_writes_outside(files, needs, refusals);
   filter_system_calls(filter, needs, refusals);
   for (std::size_t i = known_count; i < refusals.texts().size(); ++i) {
     report("refused " + refusals.texts()[i]);
@@ -172,10 +168,10 @@ void launch(const WorkOrder& order) {
   const bool caged = enter_cage(order);
   Refusals refusals(order.confinement.without);
   const SandboxNeeds& needs = venue_of(order.job.backend).sandbox;
-  enter_namespaces({.hidden = hidden_of(order, refusals),
-                    .scratch = order.scratch,
-                    .scratch_in_memory = !order.leaves_files},
-                   refusals);
+  const std::vector<std::filesystem::path> hidden = hidden_of(order, refusals);
+  enter_namespaces(
+      {.hidden = hidden, .scratch = order.scratch, .scratch_in_memory = !order.leaves_files},
+      refusals);
   // Who changes users loses the death signal: once more.
   die_with_parent(referee);
 
@@ -212,7 +208,9 @@ void launch(const WorkOrder& order) {
       .keeps_attributes = refusals.contains(layer::kPrivateFiles) && !order.leaves_files,
       // A driver that reserves addresses without end may share memory as well.
       .owns_memory = memory_is_counted && needs.no_memory_limit == nullptr};
-  be_contestant(order, filter, std::move(refusals));
+  FileRules files{.scratch = order.scratch, .readable = order.readable, .hidden = {}};
+  if (refusals.contains(layer::kPrivateFiles)) files.hidden = hidden;
+  be_contestant(order, files, filter, std::move(refusals));
 }
 
 }  // namespace thresher::referee

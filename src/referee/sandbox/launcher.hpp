@@ -19,6 +19,9 @@ namespace thresher::referee {
 inline constexpr int kControlFd = 5;
 // The PATH of all that runs in a sandbox.
 inline constexpr const char* kSandboxPath = "/usr/local/bin:/usr/bin:/bin";
+// What numbers the GPUs that a process sees: without these another one answers to the number that
+// the referee names.
+inline constexpr const char* kGpuNumbering[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"};
 
 // Never returns: the process ends when the contestant has ended.
 [[noreturn]] void launch(const WorkOrder& order);

@@ -45,7 +45,7 @@ constexpr Layer kLayers[] = {
     {layer::kNetworkNamespace, "no sockets can be made or connected"},
     {layer::kIpcNamespace, "queues and shared memory of others can be seen"},
     {layer::kProcessNamespace, "no signals, limits or schedules of other processes"},
-    {layer::kPrivateFiles, "no modes, owners, times or attributes; files can be read"},
+    {layer::kPrivateFiles, "no modes, owners, times or attributes; hidden files cannot be read"},
     {layer::kProcessLimit, "processes end with the call's time"},
     {layer::kMemoryLimit, "the limit of all processes"},
     {layer::kOtherLimits, "processes end with the call's time"},
@@ -88,7 +88,10 @@ bool Refusals::contains(const char* layer_name) const {
 
 void set_limits(const SandboxLimits& limits, const SandboxNeeds& needs, bool processes_are_caged,
                 Refusals& refusals) {
-  const bool ok = limit(RLIMIT_CPU, limits.cpu_seconds) && limit(RLIMIT_CORE, 0) &&
+  // Not 0, which holds for files alone: a program that a kernel hands core dumps to would run, as
+  // root, while others are timed. Of 1 byte it knows that nobody is to be started.
+  constexpr std::int64_t kNoCoreDumps = 1;
+  const bool ok = limit(RLIMIT_CPU, limits.cpu_seconds) && limit(RLIMIT_CORE, kNoCoreDumps) &&
                   limit(RLIMIT_FSIZE, limits.file_bytes) && limit(RLIMIT_NOFILE, limits.open_files);
   if (!ok) refusals.add_errno(layer::kOtherLimits, "setrlimit");
 

@@ -121,13 +121,17 @@ bool show_own_processes_only();
 void set_limits(const SandboxLimits& limits, const SandboxNeeds& needs, bool processes_are_caged,
                 Refusals& refusals);
 
+struct FileRules {
+  std::filesystem::path scratch;                // may be empty
+  std::vector<std::filesystem::path> readable;  // empty: everything but what is hidden
+  std::vector<std::filesystem::path> hidden;
+};
+
 // Only files under `scratch` can be written, created, moved or removed from now on, by this process
-// and all it starts (Landlock). Without `scratch` none can. Reading stays free, unless `readable`
-// says what may be read beside `scratch` and the system's folders (/proc, /sys and devices are
-// none).
-void forbid_writes_outside(const std::filesystem::path& scratch,
-                           const std::vector<std::filesystem::path>& readable,
-                           const SandboxNeeds& needs, Refusals& refusals);
+// and all it starts (Landlock). Without `scratch` none can. Reading stays free, but for files that
+// are `hidden`, for when no mount namespace hides them; unless `readable` says what may be read
+// beside `scratch` and the system's folders (/proc, /sys and devices are none).
+void forbid_writes_outside(const FileRules& rules, const SandboxNeeds& needs, Refusals& refusals);
 
 // The system calls that reach other processes, the network, namespaces and mounts fail with EPERM
 // from now on (seccomp). `own_processes_only` also keeps signals inside this process, for when no

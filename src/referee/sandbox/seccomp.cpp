@@ -43,7 +43,7 @@ constexpr int kDenied[] = {
     SYS_setsid, SYS_setpgid, SYS_perf_event_open, SYS_bpf, SYS_userfaultfd, SYS_migrate_pages,
     SYS_move_pages,
     // Signals, and work of the kernel, for later.
-    SYS_timer_create, SYS_mq_notify, SYS_io_setup, SYS_io_submit,
+    SYS_timer_create, SYS_mq_notify, SYS_io_setup, SYS_io_submit, SYS_readahead,
     // The network, and whatever else an address could reach. Pairs of sockets stay allowed.
     SYS_connect, SYS_accept, SYS_accept4, SYS_io_uring_setup, SYS_io_uring_enter,
     SYS_io_uring_register,
@@ -77,6 +77,7 @@ constexpr std::uint32_t kNamespaceFlags = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_
 constexpr std::uint32_t kSetSignal = 10;                         // fcntl's F_SETSIG
 constexpr std::uint32_t kSetOwner[] = {8, 15};                   // F_SETOWN, F_SETOWN_EX
 constexpr std::uint32_t kSetOwnerOfSocket[] = {0x8901, 0x8902};  // FIOSETOWN, SIOCSPGRP
+constexpr std::uint32_t kWillNeed = 3;                           // fadvise's and madvise's WILLNEED
 constexpr std::uint32_t kMergeMemory = 67;                       // prctl's PR_SET_MEMORY_MERGE
 constexpr std::uint32_t kShareCores = 62;                        // prctl's PR_SCHED_CORE
 
@@ -199,6 +200,9 @@ void filter_system_calls(const FilterOptions& options, const SandboxNeeds& needs
   // The kernel would look for equal pages while it is stopped.
   filter.deny_with_value(SYS_madvise, 2, MADV_MERGEABLE);
   filter.deny_with_value(SYS_prctl, 0, kMergeMemory);
+  // Nor fetch from disks what a rival's time would be lost to.
+  filter.deny_with_value(SYS_fadvise64, 3, kWillNeed);
+  filter.deny_with_value(SYS_madvise, 2, kWillNeed);
   // Who shares no core with others idles the core's other half, and with it whoever runs there.
   filter.deny_with_value(SYS_prctl, 0, kShareCores);
   filter.deny_without_value(SYS_prlimit64, 0, 0);

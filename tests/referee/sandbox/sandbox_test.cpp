@@ -124,6 +124,8 @@ TEST_F(Sandbox, SeesOnlyItsOwnProcesses) {
 TEST_F(Sandbox, LimitsHold) {
   EXPECT_EQ(said("ulimit -n; ulimit -c", {.open_files = 32}), "32");
   EXPECT_EQ(said("ulimit -t", {.cpu_seconds = 17}), "17");
+  // In bytes. A kernel that hands core dumps to a program starts it for 0, and not for 1.
+  EXPECT_EQ(said("set -- $(grep 'Max core file size' /proc/self/limits); echo $5 $6"), "1 1");
   if (granted(layer::kMemoryLimit)) {
     const SandboxLimits gibibyte{.memory_bytes = std::int64_t{1} << 30};
     EXPECT_EQ(said("ulimit -d", gibibyte), "1048576");
@@ -426,6 +428,35 @@ TEST_F(GpuSandbox, KeepsEverythingElse) {
       "ulimit -v");
   ASSERT_TRUE(child.wait_until_started(Clock::now() + 10s)) << child.describe_end();
   EXPECT_EQ(child.await_line(Clock::now() + 10s).line, "refused powerless unlimited");
+}
+
+// With what a driver needs there are fewer layers; these are not among what is missing.
+TEST_F(GpuSandbox, ReachesNoFilesOfTheOperators) {
+  REQUIRE_LAYER(layer::kSystemCallFilter);
+  const std::filesystem::path file = scratch_.path() / "file";
+  std::ofstream(file) << "secret";
+  // Its own by every right that the kernel knows.
+  if (geteuid() == 0) {
+    ASSERT_EQ(chown(file.c_str(), kUnprivilegedId, kUnprivilegedId), 0);
+  }
+  Child child = start_on_gpu(
+      fmt::format(
+          "for what in 'chmod 600' 'chown 65534' 'touch -d 2001-01-01' 'setfattr -n user.x'; do "
+          "$what {} 2>/dev/null && printf \"$what \"; done; echo refused",
+          file.string()),
+      {layer::kPrivateFiles});
+  ASSERT_TRUE(child.wait_until_started(Clock::now() + 10s)) << child.describe_end();
+  EXPECT_EQ(child.await_line(Clock::now() + 10s).line, "refused");
+}
+
+TEST_F(GpuSandbox, SharesNoMemoryWithAnAccomplice) {
+  REQUIRE_LAYER(layer::kPrivateFiles);
+  const std::string name = fmt::format("/dev/shm/thresher-word-{}", getpid());
+  std::ofstream(name) << "word";
+  Child child = start_on_gpu(fmt::format("cat {} 2>/dev/null || echo nothing", name));
+  ASSERT_TRUE(child.wait_until_started(Clock::now() + 10s)) << child.describe_end();
+  EXPECT_EQ(child.await_line(Clock::now() + 10s).line, "nothing");
+  std::filesystem::remove(name);
 }
 
 TEST_F(GpuSandbox, NothingItStartedOutlivesIt) {
