@@ -58,6 +58,8 @@ const std::vector<Cheat> kCheats = {
     {"spins_forever", {"gemm"}, "invalid", {check::kTimeout}},
     {"reads_out_of_bounds", {"gemm"}, "invalid", {check::kError}},
     {"does_not_compile", {"gemm"}, "invalid", {check::kBuild}},
+    {"compiles_in_the_time", {"gemm"}, "invalid", {check::kBuild}},
+    {"prints_to_stdout", {"gemm"}, "invalid", {check::kProtocol}},
 };
 
 // Kernels other than "gemm" are one thread that decides something.

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "referee/contestant/build.hpp"
+#include "referee/fault.hpp"
 #include "referee/sandbox/scratch.hpp"
 
 namespace thresher::referee {
@@ -63,6 +65,18 @@ class CompileJob : public ::testing::Test {
     return result;
   }
 
+  // As the build gate has it done: with the system's files, the sources and the compiler to read.
+  std::optional<Fault> build_in_sandbox(const fs::path& source, const fs::path& scratch) const {
+    Job compile = job(source, "gemm");
+    compile.folder = scratch;
+    std::vector<fs::path> readable{folder_.path()};
+    for (const std::string& folder : compile.cuda.compiler_folders) {
+      readable.emplace_back(fs::path(folder).parent_path());
+    }
+    return run_compiler(compile, {.shown = source.filename()}, scratch, readable,
+                        {.program = THRESHER_BINARY_DIR "/thresher"});
+  }
+
   const ScratchFolder folder_{FolderOwner::kReferee};
 };
 
@@ -71,21 +85,28 @@ TEST_F(CompileJob, WritesTheCubin) {
   EXPECT_GT(fs::file_size(folder_.path() / kCubinName), 1000u);
 }
 
-// As the build gate has it done: with the system's files, the sources and the compiler to read.
 TEST_F(CompileJob, NeedsNoMoreThanItMayRead) {
   const ScratchFolder scratch(FolderOwner::kContestant);
   fs::copy_file(kRoot / "examples/cuda/plain_gemm.cu", folder_.path() / "k.cu");
-  Job compile = job(folder_.path() / "k.cu", "gemm");
-  compile.folder = scratch.path();
-  std::vector<fs::path> readable{folder_.path()};
-  for (const std::string& folder : compile.cuda.compiler_folders) {
-    readable.emplace_back(fs::path(folder).parent_path());
-  }
-  const std::optional<Fault> fault =
-      run_compiler(compile, {.shown = "k.cu"}, scratch.path(), readable,
-                   {.program = THRESHER_BINARY_DIR "/thresher"});
+  const std::optional<Fault> fault = build_in_sandbox(folder_.path() / "k.cu", scratch.path());
   EXPECT_FALSE(fault) << fault->reason;
   EXPECT_TRUE(fs::exists(scratch.path() / kCubinName));
+}
+
+// What the hash does not cover: it would compile, and be another program the next time.
+TEST_F(CompileJob, TakesNothingInThatTheKernelMakesUp) {
+  const ScratchFolder scratch(FolderOwner::kContestant);
+  for (const char* file : {"examples/cuda/plain_gemm.cu", "tests/cheats_gpu/honest.cuh",
+                           "tests/cheats_gpu/compiles_in_the_time.cu"}) {
+    fs::create_directories((folder_.path() / file).parent_path());
+    fs::copy_file(kRoot / file, folder_.path() / file);
+  }
+  const fs::path source = folder_.path() / "tests/cheats_gpu/compiles_in_the_time.cu";
+  EXPECT_EQ(compile_cuda(job(source, "gemm")), 0);
+  const std::optional<Fault> fault = build_in_sandbox(source, scratch.path());
+  ASSERT_TRUE(fault);
+  EXPECT_EQ(fault->check, check::kBuild);
+  EXPECT_NE(fault->reason.find("entropy_avail"), std::string::npos) << fault->reason;
 }
 
 TEST_F(CompileJob, QuotesTheCompiler) {

@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <set>
+#include <thread>
 
 #include "gpu/runtime/fake_driver.hpp"
 #include "support/scene.hpp"
@@ -117,6 +119,26 @@ TEST_F(GpuArmTest, IsBoundToTheCoresItWasGiven) {
   const std::optional<Fault> fault = arm.start();
   ASSERT_TRUE(fault);
   EXPECT_EQ(fault->reason, "said at 'device': Cpus_allowed_list: 0");
+}
+
+// A program for a GPU has a host's threads like any other, and is stopped like any other.
+TEST_F(GpuArmTest, NothingOfItRunsBetweenItsBatches) {
+  for (const std::vector<std::string>& without :
+       {std::vector<std::string>{}, {layer::kFreezer, layer::kMemoryOfAll, layer::kBoundCores}}) {
+    const Job job{.kind = JobKind::kCommand,
+                  .command = {"sh", "-c", "while :; do :; done & " + obedient("")},
+                  .folder = "/",
+                  .backend = "gpu"};
+    GpuArm arm(job, stage_, entries_,
+               {.program = THRESHER_BINARY_DIR "/thresher", .confinement = {.without = without}},
+               7);
+    ASSERT_FALSE(arm.start());
+    for (int i = 0; i < 5; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      const std::optional<Fault> fault = arm.find_late_write();
+      EXPECT_FALSE(fault) << fault->reason;
+    }
+  }
 }
 
 TEST_F(GpuArmTest, EveryCallHasItsOwnRegionAndPoison) {
