@@ -171,6 +171,18 @@ TEST(NoisyWorlds, ConvictOfSpreadWhoIsUnsteadyAndNobodyOfTheWeather) {
   }
 }
 
+// One problem, by which a match is most easily fooled. The gain that is asked for is there.
+TEST(NoisyWorlds, InACrowdNothingFalseIsSaid) {
+  constexpr int kTrials = 400;
+  const auto rate = [](double speedup) {
+    return rate_verdicts(noisy_plan(kCrowd, {speedup}), kTrials, kSeed);
+  };
+  expect_at_most(rate(1).accepted, kAllowed, kTrials, "no gain, accepted");
+  expect_at_most(rate(1.01).rejected, kAllowed, kTrials, "the gain asked, rejected");
+  expect_at_most(rate(1.3).rejected, kAllowed, kTrials, "30 % faster, rejected");
+  EXPECT_EQ(rate(0.96).accepted, 0);
+}
+
 // Leaving out by a rule that sees no ratio must not make nothing look like something.
 TEST(NoisyWorlds, LeavingOutAddsNoFalseFindings) {
   constexpr int kTrials = 400;
