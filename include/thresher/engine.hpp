@@ -198,6 +198,8 @@ class Call {
   // all groups together.
   void enqueue(const Rows& rows, void* stream = nullptr) const;
 
+  const backend::Call& state() const { return *state_; }
+
  private:
   friend class Engine;
   explicit Call(std::unique_ptr<backend::Call> state);

@@ -95,6 +95,9 @@ class Call {
   virtual ~Call() = default;
   // `rows`: null, or other rows of all groups than those that were bound.
   virtual void enqueue(const Rows* rows, void* stream) const = 0;
+  // What enqueue() does beside its work where it returns with the work done: cuts, and threads that
+  // are sent off and find nothing to do. On the counts that are there. For those who time it.
+  virtual void rehearse() const {}
 };
 
 // What sums of a group are multiplied by: alpha and the global scales, rounded once.

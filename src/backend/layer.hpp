@@ -91,6 +91,11 @@ class LayerSteps {
   // From y to out.
   virtual void combine(const MoeTokens& tokens, void* stream) const = 0;
 
+  // Parts of the steps, where they return with their work done, for those who time them: what
+  // gather() does to ids, and what all steps do beside their work, as Call::rehearse().
+  virtual void sort(const MoeTokens&) const {}
+  virtual void rehearse(const MoeTokens&) const {}
+
   // Calls of up to so many tokens need no products of the engine: first() goes from x to h, down()
   // from there to y, and rows are where their slots are. 0: there are none.
   virtual std::int64_t few_tokens_max() const { return 0; }

@@ -70,6 +70,7 @@ void print_json_line(const LayerRow& row) {
                                     {"products_us", timing.products_us.median},
                                     {"over_products", row.over_products()},
                                     {"host_us", timing.host_us},
+                                    {"sort_us", timing.sort_us},
                                     {"experts_touched", timing.experts_touched},
                                     {"rows", timing.rows},
                                     {"weight_gb_per_s", row.gb_per_s()},

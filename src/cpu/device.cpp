@@ -209,19 +209,36 @@ class HostDevice : public backend::Device {
   void run(const HostPlan& plan, const Operands& operands, const GroupBuffers* fixed,
            const backend::Buffer& workspace) const {
     auto* memory = static_cast<std::uint8_t*>(workspace.data());
+    with_cut(plan, operands, fixed, memory,
+             [&](const Cut& cut, std::span<const GroupBuffers> buffers) {
+               const NanScale nan = cpu::run(plan.cpu, cut, buffers, memory, pool_);
+               if (!nan.found) return;
+               throw Error(
+                   fmt::format("group {}: the scale of row {}, block {} of the activations is NaN",
+                               nan.group_index, nan.row, nan.block));
+             });
+  }
+
+  void rehearse(const HostPlan& plan, const Operands& operands, const GroupBuffers* fixed,
+                const backend::Buffer& workspace) const {
+    with_cut(plan, operands, fixed, static_cast<std::uint8_t*>(workspace.data()),
+             [&](const Cut&, std::span<const GroupBuffers>) { cpu::rehearse(plan.cpu, pool_); });
+  }
+
+ private:
+  // Cuts the rows of a call in its workspace, and does work(cut, buffers) in its turn.
+  template <class Work>
+  void with_cut(const HostPlan& plan, const Operands& operands, const GroupBuffers* fixed,
+                std::uint8_t* memory, const Work& work) const {
     pool_.check_process();
     const std::lock_guard turn(pool_turn_);
     // A plan is shared by callers, the workspace is not: the call keeps its tables there.
     const std::span buffers(reinterpret_cast<GroupBuffers*>(memory), operands.groups.size());
     const RowCounts row_counts(plan, operands.counts, memory);
     lay_out(plan, operands, row_counts, fixed, buffers);
-    const NanScale nan = cpu::run(plan.cpu, row_counts.cut(), buffers, memory, pool_);
-    if (!nan.found) return;
-    throw Error(fmt::format("group {}: the scale of row {}, block {} of the activations is NaN",
-                            nan.group_index, nan.row, nan.block));
+    work(row_counts.cut(), buffers);
   }
 
- private:
   std::string threads_text() const {
     return fmt::format("{} thread{}", machine_.thread_count, machine_.thread_count == 1 ? "" : "s");
   }
@@ -254,6 +271,7 @@ class HostCall : public backend::Call {
     if (rows != nullptr) operands.rows = *rows;
     device_.run(*plan_, operands, fixed_.data(), workspace_);
   }
+  void rehearse() const override { device_.rehearse(*plan_, operands_, fixed_.data(), workspace_); }
 
  private:
   const HostDevice& device_;

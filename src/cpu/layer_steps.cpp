@@ -44,6 +44,19 @@ class HostSteps : public backend::LayerSteps {
     });
   }
 
+  void sort(const MoeTokens& tokens) const override {
+    count(tokens);
+    for_each(tokens.token_count, [&](std::int64_t token, int) { place_token(tokens, token); });
+  }
+
+  void rehearse(const MoeTokens& tokens) const override {
+    const int times = shape_.between == backend::Between::kNothing ? 2 : 3;
+    for (int i = 0; i < times; ++i) {
+      const std::lock_guard turn(pool_.turn);
+      if (tokens.token_count > kRowsAtATime) pool_.pool.for_each(0, [](std::int64_t, int) {});
+    }
+  }
+
   void activate(const MoeTokens&, void*) const override {
     for_each(row_count(), [&](std::int64_t row, int) { activate_row(row); });
   }

@@ -358,4 +358,9 @@ NanScale run(const CpuPlan& plan, const Cut& cut, std::span<const GroupBuffers> 
   return {};
 }
 
+void rehearse(const CpuPlan& plan, Pool& pool) {
+  const int times = plan.two_pass() ? 3 : 2;
+  for (int i = 0; i < times; ++i) pool.for_each(0, [](std::int64_t, int) {});
+}
+
 }  // namespace thresher::cpu

@@ -35,4 +35,7 @@ struct NanScale {
 NanScale run(const CpuPlan& plan, const Cut& cut, std::span<const GroupBuffers> buffers,
              std::uint8_t* workspace, Pool& pool);
 
+// What run() does but for tiles: threads are sent off as often, and find nothing to do.
+void rehearse(const CpuPlan& plan, Pool& pool);
+
 }  // namespace thresher::cpu

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <numeric>
 
 #include "backend/backend.hpp"
@@ -22,6 +23,7 @@ namespace {
 constexpr double kColdBytes = 256e6;
 constexpr int kSetsMin = 4;
 constexpr int kSetsMax = 32;
+constexpr std::size_t kRehearsals = 500;  // of a call without its work
 // Experts with contents of their own; the others repeat them in memory of their own.
 constexpr std::int64_t kDistinctExperts = 2;
 
@@ -159,23 +161,25 @@ class LayerTrial::State {
     if (timings.size() > 1) timing.products_us = timings[1].us;
     timing.error_over_bound = timings[0].max_error_over_bound;
     timing.timed = clock->description();
-    timing.host_us = clock->stream() != nullptr
-                         ? host_us(engine_, entrants.front(), ids_.size(), ids_.size())
-                         : idle_us(token_count);
+    if (clock->stream() != nullptr) {
+      timing.host_us = host_us(engine_, entrants.front(), ids_.size(), ids_.size());
+    } else {
+      time_beside(timing);
+    }
     return timing;
   }
 
  private:
-  // A call that has nobody's tokens, where a call returns with its work done.
-  double idle_us(std::int64_t token_count) const {
-    const std::vector<std::int32_t> nobody(static_cast<std::size_t>(token_count * model_.top_k),
-                                           -1);
-    MoeTokens idle = tokens(0, token_count);
-    idle.ids = nobody.data();
-    const Entrant entrant{.name = "nobody's tokens",
-                          .enqueue = [&](std::size_t) { layer_->enqueue(idle, nullptr); }};
-    // Fewer calls of many tokens: their zeros take their time.
-    return host_us(engine_, entrant, 1, static_cast<std::size_t>(2 + 200 / token_count));
+  // Where a call returns with its work done, what is not the work of rows is called alone.
+  void time_beside(LayerTiming& timing) const {
+    const std::int64_t count = timing.token_count;
+    const auto best_us = [&](const std::function<void(const MoeTokens&)>& part, std::size_t calls) {
+      const Entrant entrant{.enqueue = [&](std::size_t set) { part(tokens(set, count)); }};
+      return host_us(engine_, entrant, ids_.size(), calls);
+    };
+    timing.sort_us = best_us([&](const MoeTokens& of) { layer_->sort(of); }, 2 * ids_.size());
+    // On the counts of the set that was sorted last.
+    timing.host_us = best_us([&](const MoeTokens& of) { layer_->rehearse(of); }, kRehearsals);
   }
 
   static LayerModel limited(LayerModel model, std::int64_t limit) {

@@ -34,9 +34,10 @@ struct LayerTiming {
   std::int64_t token_count = 0;
   MedianInterval us;           // of a call
   MedianInterval products_us;  // of its products alone; zeros where they would be found in a cache
-  // What a call costs beside its work: on a GPU to queue it, on a CPU a call whose ids are no
-  // expert's, which checks, counts and writes zeros.
+  // What a call costs beside its work, the best of some passes: on a GPU, to queue it; on a CPU,
+  // checks, cuts and threads that are sent off, without what is done to ids and rows.
   double host_us = 0;
+  double sort_us = 0;          // what is done to ids; 0 where it is a kernel's work
   double experts_touched = 0;  // mean over the sets of ids
   double rows = 0;             // likewise
   double weight_bytes = 0;     // of the experts touched

@@ -363,4 +363,16 @@ void DeviceLayer::enqueue_products(const MoeTokens& tokens, void* stream) const 
   rung.down.front().enqueue(stream);
 }
 
+void DeviceLayer::sort(const MoeTokens& tokens) const { steps_->sort(tokens); }
+
+void DeviceLayer::rehearse(const MoeTokens& tokens) const {
+  check(tokens, steps_->row_alignment());
+  check_reached(tokens);
+  const std::unique_lock turn = device_.turn(turn_);
+  const BoundRung& rung = rung_for(tokens.token_count);
+  steps_->rehearse(tokens);
+  for (const Call& call : rung.first) call.state().rehearse();
+  rung.down.front().state().rehearse();
+}
+
 }  // namespace thresher::moe

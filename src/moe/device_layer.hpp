@@ -71,6 +71,10 @@ class DeviceLayer {
   // tokens where they are few.
   void enqueue_gather(const MoeTokens& tokens, void* stream) const;
   void enqueue_products(const MoeTokens& tokens, void* stream) const;
+  // Where a call returns with its work done: what it does to ids, and what it does beside its work
+  // on any, with the counts of what was gathered last.
+  void sort(const MoeTokens& tokens) const;
+  void rehearse(const MoeTokens& tokens) const;
 
  private:
   void bind_all(const Engine& engine);
