@@ -54,7 +54,7 @@ struct LayerMemory {
   const LayerGroup* groups = nullptr;
   // Written by gather().
   std::uint32_t* counts = nullptr;       // rows per group; behind them there is room for one more
-  std::uint32_t* slot_of_row = nullptr;  // token * slot_count + slot
+  std::uint32_t* slot_of_row = nullptr;  // token * slot_count + slot; for those who combine by rows
   std::uint32_t* row_of_slot = nullptr;  // or kNoRow
   std::uint32_t* group_of_row = nullptr;
   void* a = nullptr;                 // the first product's activations: rows x hidden

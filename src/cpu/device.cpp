@@ -61,69 +61,54 @@ GroupBuffers fixed_part(Activations activations, const GroupOperands& own) {
   return buffers;
 }
 
-// Where a group's rows lie, `first_row` of them behind the beginning.
-void place(const Problem& problem, const Group& group, const Rows& rows, std::int64_t first_row,
-           GroupBuffers& at) {
-  const std::int64_t stride = backend::c_stride(rows, group);
+// Where a group's rows lie.
+void place(const Problem& problem, const Group& group, const Rows& rows, GroupBuffers& at) {
   if (problem.activations == Activations::kNvfp4) {
-    at.a_codes = static_cast<const std::uint8_t*>(rows.a) + first_row * group.k / 2;
-    at.a_scales =
-        static_cast<const std::uint8_t*>(rows.a_scales) + first_row * group.k / kBlockElements;
+    at.a_codes = static_cast<const std::uint8_t*>(rows.a);
+    at.a_scales = static_cast<const std::uint8_t*>(rows.a_scales);
   } else {
-    at.a16 = static_cast<const std::uint16_t*>(rows.a) + first_row * group.k;
+    at.a16 = static_cast<const std::uint16_t*>(rows.a);
   }
-  at.c = static_cast<std::byte*>(rows.c) + first_row * stride * bytes_per_element(problem.output);
-  at.c_stride_elements = stride;
+  at.c = rows.c;
+  at.c_stride_elements = backend::c_stride(rows, group);
 }
 
-// The rows of every group in a call: the problem's, or those that somebody has counted, of which
-// what does not fit the limit is left out.
-class RowCounts {
- public:
-  RowCounts(const HostPlan& plan, const DeviceCounts& counts, std::uint8_t* workspace)
-      : plan_(plan), workspace_(workspace) {
-    if (counts.counts == nullptr) return;
-    counted_ = reinterpret_cast<std::uint32_t*>(workspace + plan.cpu.count_offset);
-    std::int64_t left = counts.tokens_max > 0 ? counts.tokens_max : plan.tokens_max;
-    for (std::size_t g = 0; g < plan.problem.groups.size(); ++g) {
-      const std::int64_t rows = std::min<std::int64_t>(counts.counts[g], left);
-      counted_[g] = static_cast<std::uint32_t>(rows);
-      left -= rows;
-    }
-  }
-
-  std::int64_t of(std::size_t group) const {
-    return counted_ == nullptr ? plan_.problem.groups[group].m : counted_[group];
-  }
-  Cut cut() const {
-    if (counted_ == nullptr) return plan_.cpu.cut();
-    const std::size_t group_count = plan_.problem.groups.size();
-    auto* storage = reinterpret_cast<GroupCut*>(workspace_ + plan_.cpu.cut_offset);
-    return cut_rows(plan_.cpu, {counted_, group_count}, {storage, group_count});
-  }
-
- private:
-  const HostPlan& plan_;
-  std::uint8_t* const workspace_;
-  std::uint32_t* counted_ = nullptr;
-};
-
-// Writes down where everything lies, in the call's table. Rows that follow each other are counted
-// through. `fixed`: null, or what fixed_part() says of every group.
-void lay_out(const HostPlan& plan, const Operands& operands, const RowCounts& row_counts,
-             const GroupBuffers* fixed, std::span<GroupBuffers> buffers) {
-  const Problem& problem = plan.problem;
+// Writes down where everything lies; which rows of all are a group's, the cut says. `fixed`: empty,
+// or what fixed_part() says of every group.
+void lay_out(const Problem& problem, const Operands& operands, std::span<const GroupBuffers> fixed,
+             std::span<GroupBuffers> buffers) {
   const bool together = backend::rows_follow(operands);
-  std::int64_t first_row = 0;  // among the rows of all groups
   for (std::size_t g = 0; g < buffers.size(); ++g) {
-    const std::int64_t row_count = row_counts.of(g);
-    if (row_count == 0) continue;
     const GroupOperands& own = operands.groups[g];
-    buffers[g] = fixed == nullptr ? fixed_part(problem.activations, own) : fixed[g];
-    const Rows& rows = together ? operands.rows : own.rows;
-    place(problem, problem.groups[g], rows, together ? first_row : 0, buffers[g]);
-    first_row += row_count;
+    const bool has_rows = operands.counts.counts != nullptr || problem.groups[g].m > 0;
+    if (!has_rows || own.weights == nullptr) continue;
+    buffers[g] = fixed.empty() ? fixed_part(problem.activations, own) : fixed[g];
+    place(problem, problem.groups[g], together ? operands.rows : own.rows, buffers[g]);
   }
+}
+
+// Leaves out the rows that do not fit the limit.
+void limit_rows(std::span<std::uint32_t> counts, std::int64_t limit) {
+  std::int64_t sum = 0;
+  for (const std::uint32_t rows : counts) sum += rows;
+  if (sum <= limit) return;
+  for (std::uint32_t& rows : counts) {
+    rows = static_cast<std::uint32_t>(std::min<std::int64_t>(rows, limit));
+    limit -= rows;
+  }
+}
+
+// The cut of a call: the plan's own, or that of the rows that somebody has counted.
+Cut cut_of(const HostPlan& plan, const DeviceCounts& counts, std::uint8_t* workspace) {
+  if (counts.counts == nullptr) return plan.cpu.cut();
+  const std::size_t group_count = plan.problem.groups.size();
+  // A copy: whoever counted may count again, but not between two looks at a number.
+  const std::span rows(reinterpret_cast<std::uint32_t*>(workspace + plan.cpu.count_offset),
+                       group_count);
+  std::copy_n(counts.counts, group_count, rows.begin());
+  limit_rows(rows, counts.tokens_max > 0 ? counts.tokens_max : plan.tokens_max);
+  auto* storage = reinterpret_cast<GroupCut*>(workspace + plan.cpu.cut_offset);
+  return cut_rows(plan.cpu, rows, {storage, group_count});
 }
 
 class HostDevice : public backend::Device {
@@ -203,40 +188,48 @@ class HostDevice : public backend::Device {
 
   void run(const std::shared_ptr<const backend::Plan>& plan, const Operands& operands,
            const backend::Buffer& workspace) const override {
-    run(static_cast<const HostPlan&>(*plan), operands, nullptr, workspace);
+    run_on(static_cast<const HostPlan&>(*plan), operands, {}, workspace);
   }
 
-  void run(const HostPlan& plan, const Operands& operands, const GroupBuffers* fixed,
-           const backend::Buffer& workspace) const {
-    auto* memory = static_cast<std::uint8_t*>(workspace.data());
-    with_cut(plan, operands, fixed, memory,
-             [&](const Cut& cut, std::span<const GroupBuffers> buffers) {
-               const NanScale nan = cpu::run(plan.cpu, cut, buffers, memory, pool_);
-               if (!nan.found) return;
-               throw Error(
-                   fmt::format("group {}: the scale of row {}, block {} of the activations is NaN",
-                               nan.group_index, nan.row, nan.block));
-             });
+  // `fixed` as lay_out() takes it.
+  void run_on(const HostPlan& plan, const Operands& operands, std::span<const GroupBuffers> fixed,
+              const backend::Buffer& workspace) const {
+    take_turn([&] {
+      // A plan is shared by callers, the workspace is not: the call keeps its tables there.
+      const std::span buffers(static_cast<GroupBuffers*>(workspace.data()), operands.groups.size());
+      lay_out(plan.problem, operands, fixed, buffers);
+      compute(plan, operands, buffers, workspace);
+    });
   }
-
-  void rehearse(const HostPlan& plan, const Operands& operands, const GroupBuffers* fixed,
+  // Where everything has been laid out.
+  void run_bound(const HostPlan& plan, const Operands& operands,
+                 std::span<const GroupBuffers> buffers, const backend::Buffer& workspace) const {
+    take_turn([&] { compute(plan, operands, buffers, workspace); });
+  }
+  void rehearse(const HostPlan& plan, const Operands& operands,
                 const backend::Buffer& workspace) const {
-    with_cut(plan, operands, fixed, static_cast<std::uint8_t*>(workspace.data()),
-             [&](const Cut&, std::span<const GroupBuffers>) { cpu::rehearse(plan.cpu, pool_); });
+    take_turn([&] {
+      cut_of(plan, operands.counts, static_cast<std::uint8_t*>(workspace.data()));
+      cpu::rehearse(plan.cpu, pool_);
+    });
   }
 
  private:
-  // Cuts the rows of a call in its workspace, and does work(cut, buffers) in its turn.
   template <class Work>
-  void with_cut(const HostPlan& plan, const Operands& operands, const GroupBuffers* fixed,
-                std::uint8_t* memory, const Work& work) const {
+  void take_turn(const Work& work) const {
     pool_.check_process();
     const std::lock_guard turn(pool_turn_);
-    // A plan is shared by callers, the workspace is not: the call keeps its tables there.
-    const std::span buffers(reinterpret_cast<GroupBuffers*>(memory), operands.groups.size());
-    const RowCounts row_counts(plan, operands.counts, memory);
-    lay_out(plan, operands, row_counts, fixed, buffers);
-    work(row_counts.cut(), buffers);
+    work();
+  }
+
+  void compute(const HostPlan& plan, const Operands& operands,
+               std::span<const GroupBuffers> buffers, const backend::Buffer& workspace) const {
+    auto* memory = static_cast<std::uint8_t*>(workspace.data());
+    const NanScale nan = cpu::run(plan.cpu, cut_of(plan, operands.counts, memory),
+                                  {buffers, backend::rows_follow(operands)}, memory, pool_);
+    if (!nan.found) return;
+    throw Error(fmt::format("group {}: the scale of row {}, block {} of the activations is NaN",
+                            nan.group_index, nan.row, nan.block));
   }
 
   std::string threads_text() const {
@@ -258,27 +251,26 @@ class HostCall : public backend::Call {
         plan_(std::move(plan)),
         groups_(operands.groups.begin(), operands.groups.end()),
         operands_(operands),
+        buffers_(operands.groups.size()),
         workspace_(workspace) {
     operands_.groups = groups_;
-    for (const GroupOperands& own : groups_) {
-      const bool used = own.weights != nullptr;  // not by a group that can have no tokens
-      fixed_.push_back(used ? fixed_part(plan_->problem.activations, own) : GroupBuffers{});
-    }
+    lay_out(plan_->problem, operands_, {}, buffers_);
   }
 
   void enqueue(const Rows* rows, void*) const override {
+    if (rows == nullptr) return device_.run_bound(*plan_, operands_, buffers_, workspace_);
     Operands operands = operands_;
-    if (rows != nullptr) operands.rows = *rows;
-    device_.run(*plan_, operands, fixed_.data(), workspace_);
+    operands.rows = *rows;
+    device_.run_on(*plan_, operands, buffers_, workspace_);
   }
-  void rehearse() const override { device_.rehearse(*plan_, operands_, fixed_.data(), workspace_); }
+  void rehearse() const override { device_.rehearse(*plan_, operands_, workspace_); }
 
  private:
   const HostDevice& device_;
   const std::shared_ptr<const HostPlan> plan_;
   const std::vector<GroupOperands> groups_;
   Operands operands_;
-  std::vector<GroupBuffers> fixed_;
+  std::vector<GroupBuffers> buffers_;
   const backend::Buffer& workspace_;
 };
 

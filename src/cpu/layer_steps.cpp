@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "cpu/body.hpp"
@@ -19,6 +20,11 @@ using backend::LayerShape;
 // Rows that a thread takes at a time.
 constexpr std::int64_t kRowsAtATime = 8;
 
+// Fewer ids are counted before another thread has woken up.
+constexpr std::int64_t kIdsOfAThread = 8192;
+// So many stretches of ids at most: where their rows begin is found out by one thread.
+constexpr int kStretchesMax = 16;
+
 std::int64_t activation_row_bytes(Activations activations, std::int64_t count) {
   return activations == Activations::kNvfp4 ? count / 2 : count * 2;
 }
@@ -30,7 +36,9 @@ class HostSteps : public backend::LayerSteps {
         memory_(memory),
         pool_(pool),
         rows_(body(best_vector_isa()).layer),
-        first_row_(static_cast<std::size_t>(shape.group_count())),
+        needs_groups_(shape.between != backend::Between::kNothing),
+        stretches_max_(std::min(pool.pool.thread_count(), kStretchesMax)),
+        first_rows_(static_cast<std::size_t>(stretches_max_ * shape.expert_count)),
         slots_(static_cast<std::size_t>(pool.pool.thread_count() * shape.slot_count())) {}
 
   std::size_t row_alignment() const override { return 1; }
@@ -95,53 +103,96 @@ class HostSteps : public backend::LayerSteps {
 
   std::int64_t row_count() const { return row_count_; }
 
-  // The expert of this layer that an id names, or -1.
-  std::int64_t expert_of(std::int32_t id) const {
-    const std::int64_t expert = id - shape_.options.first_expert;
-    return id >= 0 && expert >= 0 && expert < shape_.expert_count ? expert : -1;
-  }
-
-  // The part of a counting sort that must go in order: how many rows each group has, where they
-  // begin, and which of its group's a slot is, counted in row_of_slot. The rest is place_token()'s.
-  void count(const MoeTokens& tokens) const {
+  // Calls found(slot, expert) for the ids of a token that name experts of this layer, and
+  // nobodys(slot) for the others.
+  template <class Found, class Nobodys>
+  void for_each_id(const MoeTokens& tokens, std::int64_t token, const Found& found,
+                   const Nobodys& nobodys) const {
     const std::int64_t top_k = shape_.options.top_k;
-    const std::int64_t slot_count = shape_.slot_count();
-    std::fill_n(memory_.counts, shape_.expert_count, 0u);
-    std::fill_n(memory_.counts + shape_.expert_count, shape_.shared_count,
-                static_cast<std::uint32_t>(tokens.token_count));
-    for (std::int64_t token = 0; token < tokens.token_count; ++token) {
-      std::uint32_t* ranks = memory_.row_of_slot + token * slot_count;
-      const std::int32_t* ids = tokens.ids + token * top_k;
-      for (std::int64_t slot = 0; slot < top_k; ++slot) {
-        const std::int64_t expert = expert_of(ids[slot]);
-        if (expert >= 0) ranks[slot] = memory_.counts[expert]++;
+    const std::int64_t first_expert = shape_.options.first_expert;
+    const auto expert_count = static_cast<std::uint64_t>(shape_.expert_count);
+    const std::int32_t* ids = tokens.ids + token * top_k;
+    for (std::int64_t slot = 0; slot < top_k; ++slot) {
+      // What is below the first is beyond the last.
+      const auto expert = static_cast<std::uint64_t>(std::int64_t{ids[slot]} - first_expert);
+      if (expert < expert_count) {
+        found(slot, expert);
+      } else {
+        nobodys(slot);
       }
     }
-    std::uint32_t behind = 0;
-    for (std::size_t group = 0; group < first_row_.size(); ++group) {
-      first_row_[group] = behind;
-      behind += memory_.counts[group];
+  }
+
+  // Counts the rows of every expert, and in row_of_slot which of them a slot's is. That goes in the
+  // order of the tokens: of many ids, every thread counts a stretch of tokens for itself, and where
+  // its rows begin is known when all have counted. The rest is place_token()'s.
+  void count(const MoeTokens& tokens) const {
+    const std::int64_t stretches = stretch_count(tokens);
+    stretch_tokens_ = divide_up(tokens.token_count, stretches);
+    if (stretches == 1) {
+      count_stretch(tokens, 0);
+    } else {
+      const std::lock_guard turn(pool_.turn);
+      pool_.pool.for_each(stretches,
+                          [&](std::int64_t stretch, int) { count_stretch(tokens, stretch); });
     }
-    row_count_ = behind;
+    // From how many there are to where they begin.
+    std::uint32_t behind = 0;
+    for (std::int64_t expert = 0; expert < shape_.expert_count; ++expert) {
+      const std::uint32_t before = behind;
+      for (std::int64_t stretch = 0; stretch < stretches; ++stretch) {
+        std::uint32_t& first_row = first_rows(stretch)[expert];
+        behind += std::exchange(first_row, behind);
+      }
+      memory_.counts[expert] = behind - before;
+    }
+    shared_row_ = behind;
+    std::fill_n(memory_.counts + shape_.expert_count, shape_.shared_count,
+                static_cast<std::uint32_t>(tokens.token_count));
+    row_count_ = behind + shape_.shared_count * tokens.token_count;
+  }
+
+  std::int64_t stretch_count(const MoeTokens& tokens) const {
+    const std::int64_t ids = tokens.token_count * shape_.options.top_k;
+    return std::clamp<std::int64_t>(ids / kIdsOfAThread, 1, stretches_max_);
+  }
+
+  void count_stretch(const MoeTokens& tokens, std::int64_t stretch) const {
+    std::uint32_t* counts = first_rows(stretch);
+    std::fill_n(counts, shape_.expert_count, 0u);
+    const std::int64_t behind = std::min(tokens.token_count, (stretch + 1) * stretch_tokens_);
+    for (std::int64_t token = stretch * stretch_tokens_; token < behind; ++token) {
+      std::uint32_t* ranks = memory_.row_of_slot + token * shape_.slot_count();
+      for_each_id(
+          tokens, token,
+          [=](std::int64_t slot, std::uint64_t expert) { ranks[slot] = counts[expert]++; },
+          [](std::int64_t) {});
+    }
+  }
+
+  // Of a stretch, where the rows of every expert begin.
+  std::uint32_t* first_rows(std::int64_t stretch) const {
+    return first_rows_.data() + stretch * shape_.expert_count;
   }
 
   // From what count() has left to the rows of a token's slots.
   void place_token(const MoeTokens& tokens, std::int64_t token) const {
     const std::int64_t top_k = shape_.options.top_k;
-    for (std::int64_t slot = 0; slot < shape_.slot_count(); ++slot) {
-      const std::int64_t index = token * shape_.slot_count() + slot;
-      const std::int64_t group = slot < top_k ? expert_of(tokens.ids[token * top_k + slot])
-                                              : shape_.expert_count + slot - top_k;
-      if (group < 0) {
-        memory_.row_of_slot[index] = kNoRow;
-        continue;
-      }
-      const std::uint32_t rank =
-          slot < top_k ? memory_.row_of_slot[index] : static_cast<std::uint32_t>(token);
-      const std::uint32_t row = first_row_[static_cast<std::size_t>(group)] + rank;
-      memory_.row_of_slot[index] = row;
-      memory_.slot_of_row[row] = static_cast<std::uint32_t>(index);
-      memory_.group_of_row[row] = static_cast<std::uint32_t>(group);
+    std::uint32_t* rows = memory_.row_of_slot + token * shape_.slot_count();
+    const std::int64_t stretch = token < stretch_tokens_ ? 0 : token / stretch_tokens_;
+    const std::uint32_t* first = first_rows(stretch);
+    std::uint32_t* groups = needs_groups_ ? memory_.group_of_row : nullptr;
+    for_each_id(
+        tokens, token,
+        [=](std::int64_t slot, std::uint64_t expert) {
+          rows[slot] += first[expert];
+          if (groups != nullptr) groups[rows[slot]] = static_cast<std::uint32_t>(expert);
+        },
+        [=](std::int64_t slot) { rows[slot] = kNoRow; });
+    for (std::int64_t shared = 0; shared < shape_.shared_count; ++shared) {
+      const std::int64_t row = shared_row_ + shared * tokens.token_count + token;
+      rows[top_k + shared] = static_cast<std::uint32_t>(row);
+      memory_.group_of_row[row] = static_cast<std::uint32_t>(shape_.expert_count + shared);
     }
   }
 
@@ -244,8 +295,12 @@ class HostSteps : public backend::LayerSteps {
   const LayerMemory memory_;
   const SharedPool pool_;
   const LayerRows& rows_;
+  const bool needs_groups_;  // whether anybody asks whose a row is
+  const std::int64_t stretches_max_;
   // Scratch: calls of a layer take turns.
-  mutable std::vector<std::uint32_t> first_row_;
+  mutable std::vector<std::uint32_t> first_rows_;  // of every stretch, by expert
+  mutable std::int64_t stretch_tokens_ = 1;
+  mutable std::uint32_t shared_row_ = 0;    // the first of the shared experts'
   mutable std::vector<CombineSlot> slots_;  // of every thread
   mutable std::int64_t row_count_ = 0;
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "assert.hpp"
 #include "cpu/run.hpp"
@@ -84,6 +85,25 @@ GroupCut compute_cut(const CpuPlan& plan, std::size_t index, std::int64_t rows) 
   return cut;
 }
 
+// Tasks of a thread, at the least, where tasks are made wider.
+constexpr std::int64_t kTasksPerThread = 4;
+
+// A task of few rows takes all panels that its tiles multiply at once, where that leaves enough
+// tasks for all threads.
+CutOfRows compute_cuts(const CpuPlan& plan, std::size_t index, std::int64_t rows) {
+  CutOfRows cuts{.usual = compute_cut(plan, index, rows),
+                 .wide_from = std::numeric_limits<std::int64_t>::max()};
+  cuts.wide = cuts.usual;
+  const std::int64_t panels_at_once = cuts.usual.panels_at_once;
+  const std::int64_t wide = panels_at_once * plan.panel_set_size() / kSumPanels;
+  if (cuts.usual.decode_panels || wide <= cuts.usual.panels_per_task) return cuts;
+  const std::int64_t panels = panel_count(plan.groups[index].n);
+  cuts.wide.panels_per_task = wide;
+  cuts.wide.task_count = cuts.wide.tasks_per_panel_set * small_div_ceil(panels, wide);
+  cuts.wide_from = divide_up(kTasksPerThread * plan.thread_count, cuts.wide.task_count);
+  return cuts;
+}
+
 // Experts of a layer are alike and have few rows each, so nearly every cut is looked up.
 constexpr std::int64_t kTabledRows = 512;
 
@@ -96,34 +116,22 @@ void table_cuts(CpuPlan& plan) {
   const std::int64_t rows_max = std::min(plan.tokens_max, kTabledRows);
   plan.cut_of_rows.emplace_back();
   for (std::int64_t rows = 1; rows <= rows_max; ++rows) {
-    plan.cut_of_rows.push_back(compute_cut(plan, 0, rows));
+    plan.cut_of_rows.push_back(compute_cuts(plan, 0, rows));
   }
 }
 
-// Written in place: a copy of what was just written field by field would wait for the fields.
-void cut_group(const CpuPlan& plan, std::size_t index, std::int64_t rows, GroupCut& cut) {
-  if (rows >= static_cast<std::int64_t>(plan.cut_of_rows.size())) {
-    cut = compute_cut(plan, index, rows);
-    return;
+// A group of so many rows, where so many groups have any.
+void cut_group(const CpuPlan& plan, std::size_t index, std::int64_t rows, std::int64_t group_count,
+               GroupCut& cut) {
+  const auto pick = [&](const CutOfRows& cuts) {
+    cut = group_count < cuts.wide_from ? cuts.usual : cuts.wide;
+  };
+  if (rows < static_cast<std::int64_t>(plan.cut_of_rows.size())) {
+    pick(plan.cut_of_rows[static_cast<std::size_t>(rows)]);
+  } else {
+    pick(compute_cuts(plan, index, rows));
   }
-  cut = plan.cut_of_rows[static_cast<std::size_t>(rows)];
   cut.group_index = static_cast<std::int32_t>(index);
-}
-
-// Tasks of a thread, at the least, where tasks are made wider.
-constexpr std::int64_t kTasksPerThread = 4;
-
-// A task of few rows takes all panels that its tiles multiply at once, where that leaves enough
-// tasks for all threads.
-void widen_tasks(const CpuPlan& plan, std::size_t group_count, GroupCut& cut) {
-  if (cut.decode_panels) return;
-  const std::int64_t wide = cut.panels_at_once * plan.panel_set_size() / kSumPanels;
-  if (wide <= cut.panels_per_task) return;
-  const std::int64_t panels = panel_count(plan.groups[static_cast<std::size_t>(cut.group_index)].n);
-  const std::int64_t tasks = cut.tasks_per_panel_set * small_div_ceil(panels, wide);
-  if (tasks * static_cast<std::int64_t>(group_count) < kTasksPerThread * plan.thread_count) return;
-  cut.panels_per_task = wide;
-  cut.task_count = tasks;
 }
 
 // For tiles of no rows to kTileRowsMax.
@@ -267,15 +275,19 @@ Cut cut_rows(const CpuPlan& plan, std::span<const std::uint32_t> row_counts,
   THRESHER_ASSERT(row_counts.size() == plan.groups.size() && storage.size() >= row_counts.size());
   OrderByRows order(row_counts);
   const std::size_t group_count = order.group_count();
+  std::int64_t first_row = 0;
   for (std::size_t index = 0; index < row_counts.size(); ++index) {
     const std::uint32_t rows = row_counts[index];
-    if (rows > 0) cut_group(plan, index, rows, storage[order.next(rows)]);
+    if (rows == 0) continue;
+    GroupCut& group = storage[order.next(rows)];
+    cut_group(plan, index, rows, static_cast<std::int64_t>(group_count), group);
+    group.first_row = first_row;
+    first_row += rows;
   }
   Cut cut{.groups = storage.first(group_count)};
   std::size_t activation_offset = plan.activation_offset;
   std::size_t gate_offset = plan.gate_offset;
   for (GroupCut& group : storage.first(group_count)) {
-    widen_tasks(plan, group_count, group);
     group.first_tile = cut.tile_count;
     group.first_task = cut.task_count;
     group.activation_offset = activation_offset;
@@ -301,8 +313,12 @@ TokenTile tile_of(const GroupCut& group, std::int64_t index) {
               group.activation_offset + group.tile_bytes * static_cast<std::size_t>(index)};
 }
 
+const GroupCut& group_of_tile(const Cut& cut, std::int64_t index) {
+  return group_at<&GroupCut::first_tile>(cut, index);
+}
+
 TokenTile tile_at(const Cut& cut, std::int64_t index) {
-  const GroupCut& group = group_at<&GroupCut::first_tile>(cut, index);
+  const GroupCut& group = group_of_tile(cut, index);
   return tile_of(group, index - group.first_tile);
 }
 

@@ -34,6 +34,7 @@ struct GroupCut {
   std::int32_t group_index = 0;
   bool decode_panels = false;
   std::int64_t row_count = 0;
+  std::int64_t first_row = 0;   // among the rows of all groups
   std::int64_t first_tile = 0;  // among the token tiles of all groups
   std::int64_t tile_count = 0;
   std::int64_t first_task = 0;  // among the tasks of all groups
@@ -44,6 +45,14 @@ struct GroupCut {
   std::size_t activation_offset = 0;  // of the first tile
   std::size_t tile_bytes = 0;         // from one tile's activations to the next's
   std::size_t gate_offset = 0;        // two-pass dual: row_count x n floats in the workspace
+};
+
+// How a group of so many rows is cut, wherever it stands: into the usual tasks, or where there are
+// many groups into fewer and wider ones.
+struct CutOfRows {
+  GroupCut usual;
+  GroupCut wide;
+  std::int64_t wide_from = 0;  // groups that have rows
 };
 
 // A rectangle of one group's C: some token tiles by some panels of 16 columns.
@@ -84,7 +93,7 @@ struct CpuPlan {
   std::array<int, kTileRowsMax + 1> panels_at_once = {};
   std::vector<GroupPlan> groups;
   // Where all groups are alike: how a group of so many rows is cut, for the smaller numbers.
-  std::vector<GroupCut> cut_of_rows;
+  std::vector<CutOfRows> cut_of_rows;
   // Of the rows that the problem says.
   std::vector<GroupCut> group_cuts;
   std::int64_t tile_count = 0;
@@ -124,7 +133,8 @@ CpuPlan make_plan(const Problem& problem, const Variant& variant, int thread_cou
 Cut cut_rows(const CpuPlan& plan, std::span<const std::uint32_t> row_counts,
              std::span<GroupCut> storage);
 
-// The tile and the task with a number among those of all groups.
+// The group of a tile, the tile, and the task with a number among those of all groups.
+const GroupCut& group_of_tile(const Cut& cut, std::int64_t index);
 TokenTile tile_at(const Cut& cut, std::int64_t index);
 Task task_at(const CpuPlan& plan, const Cut& cut, std::int64_t index);
 // A tile of a group.

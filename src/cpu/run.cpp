@@ -33,11 +33,10 @@ struct TaskRange {
 
 class Runner {
  public:
-  Runner(const CpuPlan& plan, const Cut& cut, std::span<const GroupBuffers> buffers,
-         std::uint8_t* workspace)
+  Runner(const CpuPlan& plan, const Cut& cut, const CallBuffers& buffers, std::uint8_t* workspace)
       : plan_(plan), cut_(cut), kernels_(*plan.kernels), buffers_(buffers), workspace_(workspace) {}
 
-  std::int64_t pack(const TokenTile& tile) const;
+  std::int64_t pack(std::int64_t tile_index) const;
   void compute(const Task& task, Pass pass, int thread_index) const;
 
   // roles=split: the two halves of a pair of threads walk the same tasks.
@@ -52,6 +51,13 @@ class Runner {
 
   const GroupPlan& group(const Task& task) const {
     return plan_.groups[static_cast<std::size_t>(task.group->group_index)];
+  }
+  const GroupBuffers& buffers_of(const GroupCut& group) const {
+    return buffers_.groups[static_cast<std::size_t>(group.group_index)];
+  }
+  // Where a tile of a group begins in the group's buffers.
+  std::int64_t row_of(const GroupCut& group, const TokenTile& tile) const {
+    return tile.first_row + (buffers_.rows_follow ? group.first_row : 0);
   }
   static TokenTile token_tile(const Task& task, int index) {
     return tile_of(*task.group, task.first_token_tile + index);
@@ -79,26 +85,29 @@ class Runner {
   const CpuPlan& plan_;
   const Cut& cut_;
   const Kernels& kernels_;
-  std::span<const GroupBuffers> buffers_;
+  const CallBuffers& buffers_;
   std::uint8_t* workspace_;
 };
 
-std::int64_t Runner::pack(const TokenTile& tile) const {
-  const GroupBuffers& buffers = buffers_[static_cast<std::size_t>(tile.group_index)];
+std::int64_t Runner::pack(std::int64_t tile_index) const {
+  const GroupCut& group = group_of_tile(cut_, tile_index);
+  const TokenTile tile = tile_of(group, tile_index - group.first_tile);
+  const GroupBuffers& buffers = buffers_of(group);
   const std::int64_t k = buffers.weights->k_elements;
+  const std::int64_t row = row_of(group, tile);
   ActivationRows rows{.row_count = tile.row_count, .k_elements = k};
   if (buffers.a16 != nullptr) {
-    rows.values = buffers.a16 + tile.first_row * k;
+    rows.values = buffers.a16 + row * k;
   } else {
-    rows.codes = buffers.a_codes + tile.first_row * (k / 2);
-    rows.scales = buffers.a_scales + tile.first_row * (k / kBlockElements);
+    rows.codes = buffers.a_codes + row * (k / 2);
+    rows.scales = buffers.a_scales + row * (k / kBlockElements);
   }
   return kernels_.pack(rows, workspace_ + tile.activation_offset);
 }
 
 template <class Work>
 void Runner::for_each_panel_set(const Task& task, Pass pass, const Work& work) const {
-  const GroupBuffers& buffers = buffers_[static_cast<std::size_t>(task.group->group_index)];
+  const GroupBuffers& buffers = buffers_of(*task.group);
   const int step = plan_.panel_set_size();
   for (std::int64_t offset = 0; offset < task.panel_count; offset += step) {
     PanelSet set{.task = &task, .first_panel = task.first_panel + offset};
@@ -228,7 +237,7 @@ void Runner::multiply_chunk(const PanelSet& set, Pass pass, std::int64_t first, 
 void Runner::finish(const PanelSet& set, Pass pass, const TokenTile& tile,
                     const float* sums) const {
   const GroupPlan& planned = group(*set.task);
-  const GroupBuffers& buffers = buffers_[static_cast<std::size_t>(set.task->group->group_index)];
+  const GroupBuffers& buffers = buffers_of(*set.task->group);
   const std::int64_t column = set.first_panel * kPanelColumns;
   const std::int64_t columns =
       std::min<std::int64_t>(std::int64_t{set.panel_count} * kPanelColumns, planned.n - column);
@@ -245,7 +254,7 @@ void Runner::finish(const PanelSet& set, Pass pass, const TokenTile& tile,
     args.c_stride_elements = planned.n;
     return plan_.body->finish_gemm[static_cast<int>(Output::kFp32)](args);
   }
-  const std::int64_t c_offset = tile.first_row * buffers.c_stride_elements + column;
+  const std::int64_t c_offset = row_of(*set.task->group, tile) * buffers.c_stride_elements + column;
   args.c = static_cast<std::uint8_t*>(buffers.c) + c_offset * bytes_per_element(plan_.output);
   args.c_stride_elements = buffers.c_stride_elements;
   const int output = static_cast<int>(plan_.output);
@@ -321,7 +330,7 @@ constexpr std::int64_t kNowhere = std::numeric_limits<std::int64_t>::max();
 std::int64_t pack_activations(const Cut& cut, const Runner& runner, Pool& pool) {
   std::atomic<std::int64_t> first_nan{kNowhere};
   pool.for_each(cut.tile_count, [&](std::int64_t index, int) {
-    const std::int64_t position = runner.pack(tile_at(cut, index));
+    const std::int64_t position = runner.pack(index);
     if (position == kNoNan) return;
     const std::int64_t found = index * kTileStride + position;
     std::int64_t known = first_nan.load();
@@ -333,16 +342,17 @@ std::int64_t pack_activations(const Cut& cut, const Runner& runner, Pool& pool) 
 
 }  // namespace
 
-NanScale run(const CpuPlan& plan, const Cut& cut, std::span<const GroupBuffers> buffers,
+NanScale run(const CpuPlan& plan, const Cut& cut, const CallBuffers& buffers,
              std::uint8_t* workspace, Pool& pool) {
   THRESHER_ASSERT(pool.thread_count() == plan.thread_count);
-  THRESHER_ASSERT(buffers.size() == plan.groups.size());
+  THRESHER_ASSERT(buffers.groups.size() == plan.groups.size());
   if (cut.task_count == 0) return {};
   const Runner runner(plan, cut, buffers, workspace);
   if (const std::int64_t nan = pack_activations(cut, runner, pool); nan != kNowhere) {
     const TokenTile tile = tile_at(cut, nan / kTileStride);
     const std::int64_t blocks =
-        buffers[static_cast<std::size_t>(tile.group_index)].weights->k_elements / kBlockElements;
+        buffers.groups[static_cast<std::size_t>(tile.group_index)].weights->k_elements /
+        kBlockElements;
     return {.found = true,
             .group_index = tile.group_index,
             .row = tile.first_row + nan % kTileStride / blocks,

@@ -10,6 +10,8 @@
 
 namespace thresher::cpu {
 
+// What a group multiplies and where its rows lie, or those of all groups of which its own are a
+// part.
 struct GroupBuffers {
   const std::uint8_t* a_codes = nullptr;
   const std::uint8_t* a_scales = nullptr;
@@ -29,10 +31,15 @@ struct NanScale {
   std::int64_t block = 0;
 };
 
+struct CallBuffers {
+  std::span<const GroupBuffers> groups;
+  bool rows_follow = false;  // the rows of all groups, each other
+};
+
 // Allocates nothing. `buffers` has one entry per group, and may be the table at the start of
 // `workspace`, which is plan.workspace_bytes long and 64-byte aligned. When a NaN scale is found
 // nothing is written to any C.
-NanScale run(const CpuPlan& plan, const Cut& cut, std::span<const GroupBuffers> buffers,
+NanScale run(const CpuPlan& plan, const Cut& cut, const CallBuffers& buffers,
              std::uint8_t* workspace, Pool& pool);
 
 // What run() does but for tiles: threads are sent off as often, and find nothing to do.

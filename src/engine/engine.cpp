@@ -66,6 +66,7 @@ class CheckedCall : public backend::Call {
     }
     call_->enqueue(rows, stream);
   }
+  void rehearse() const override { call_->rehearse(); }
 
  private:
   const backend::Device& device_;

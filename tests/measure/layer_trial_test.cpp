@@ -34,6 +34,9 @@ TEST_F(LayerTrialTest, CountsWhatACallReadsAndComputes) {
   EXPECT_GT(timing.us.median, 0);
   EXPECT_GT(timing.products_us.median, 0);
   EXPECT_GT(timing.host_us, 0);
+  EXPECT_LT(timing.host_us, timing.us.median);
+  EXPECT_GT(timing.sort_us, 0);
+  EXPECT_LT(timing.sort_us, timing.us.median);
   EXPECT_GT(timing.error_over_bound, 0);
   EXPECT_LE(timing.error_over_bound, 1);
 }
