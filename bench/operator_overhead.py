@@ -5,8 +5,9 @@
     operator_overhead.py [cpu|cuda] [--json]
 
 Problems are so small that a call is nearly all overhead. The library alone is the same call by ctypes with everything
-ready; the difference is what Python and torch add. torch.add is the measure of what torch's own operators cost. All
-take turns, so that a busy machine is busy for all of them.
+ready; the difference is what Python and torch add. torch.add is the measure of what torch's own operators cost, and
+"nothing" of what any operator in Python costs: one of moe's arguments that only allocates its output. All take turns,
+so that a busy machine is busy for all of them.
 """
 import json
 import sys
@@ -66,11 +67,25 @@ def layer(device):
     return (lambda: moe(x, ids, weights, made.id)), alone, out
 
 
+def nothing(device):
+    """An operator in Python that does as good as nothing."""
+    library = torch.library.Library("thresher_overhead", "DEF")
+    library.define("nothing(Tensor x, Tensor ids, Tensor weights, int layer, Tensor? shared_weights=None) -> Tensor")
+    empty_like = torch.empty_like
+    library.impl("nothing", lambda x, ids, weights, layer, shared_weights=None: empty_like(x), device.upper())
+    library.impl("nothing", torch.library.fallthrough_kernel, "Autograd")
+    x = torch.randn(1, 64, device=device).bfloat16()
+    ids, weights = torch.tensor([[0, 1]], dtype=torch.int32, device=device), torch.rand(1, 2, device=device)
+    call = torch.ops.thresher_overhead.nothing.default
+    return (lambda: call(x, ids, weights, 1)), library
+
+
 def main(device, as_json):
     torch.set_num_threads(1)
     x = torch.randn(1, 64, device=device).bfloat16()
     calls = {"torch.add": lambda: torch.add(x, x)}
-    kept = []  # what the library writes to
+    calls["nothing, in Python"], library = nothing(device)
+    kept = [library]  # and what the library writes to
     for name, make in (("gemm", product), ("moe", layer)):
         calls[name], calls[f"{name}, the library alone"], out = make(device)
         kept.append(out)

@@ -300,12 +300,13 @@ class _BoundCall(Handle):
         self.rows: int | None = None  # what counts says, if it is known
         self.is_captured = False
 
-    def set_counts(self, rows: int, counts: torch.Tensor | None) -> None:
+    def set_counts(self, rows: int, counts: torch.Tensor | None, stream: int) -> None:
         """Queues what tells kernels how many rows groups have.
 
         A graph says it whenever it is replayed, so that after a capture nobody knows what was said last.
         """
-        self.is_captured = self.is_captured or torch.cuda.is_current_stream_capturing()
+        if stream and not self.is_captured:  # CUDA captures no default stream, and asking it takes its time
+            self.is_captured = torch.cuda.is_current_stream_capturing()
         if counts is not None:
             self.counts.copy_(counts)
             self.rows = None
@@ -349,7 +350,7 @@ def _device_product(op: str, a: torch.Tensor, weights: int, counts: torch.Tensor
                             "which a graph cannot hold. Call it once with as many rows, then capture")
             call = grouped._ready[key] = _BoundCall(grouped, _c.Rows(*where), key[0], output)
         stream = _order(call, grouped.device)
-        call.set_counts(rows, counts)
+        call.set_counts(rows, counts, stream)
         if status := _enqueue_rows(call._handle, _rows(*where), stream):
             _c.check(status)
     return out

@@ -481,6 +481,27 @@ class Emulated(unittest.TestCase):
             with self.assertRaisesRegex(thresher.Error, "was not called before this capture"):
                 tt._device_product("gemm", tokens(3, 64, torch.bfloat16, "cpu"), grouped.id)
 
+    def test_after_a_capture_counts_are_said_in_every_call(self):
+        """A graph that is replayed leaves its own counts behind."""
+        grouped, a = tt.GroupedWeights([weight(40, 64)]), tokens(3, 64, torch.bfloat16, "cpu")
+        self.stream.cuda_stream = 7
+        with unittest.mock.patch.object(torch._C, "_cuda_getCurrentRawStream", lambda index: 7, create=True):
+            expected = tt._device_product("gemm", a, grouped.id)
+            call, = grouped._ready.values()
+            call.counts.zero_()
+            tt._device_product("gemm", a, grouped.id)
+            self.assertEqual(call.counts.item(), 0)  # nobody says again what is known
+            with unittest.mock.patch.object(torch.cuda, "is_current_stream_capturing", lambda: True):
+                tt._device_product("gemm", a, grouped.id)
+            call.counts.zero_()
+            self.assertTrue(torch.equal(tt._device_product("gemm", a, grouped.id), expected))
+
+    def test_a_default_stream_is_not_asked_whether_it_captures(self):
+        grouped, a = tt.GroupedWeights([weight(40, 64)]), tokens(3, 64, torch.bfloat16, "cpu")
+        expected = tt._device_product("gemm", a, grouped.id)
+        with unittest.mock.patch.object(torch.cuda, "is_current_stream_capturing", None):
+            self.assertTrue(torch.equal(tt._device_product("gemm", a, grouped.id), expected))
+
     def test_layers(self):
         layer, _ = moe("cpu")
         layer.stream = self.stream
