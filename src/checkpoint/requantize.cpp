@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 #include <unordered_set>
@@ -55,7 +56,8 @@ class Work {
                                                          : Rules::kCompressedTensors) {}
 
   RequantizationReport run() {
-    refuse_quantised(from_folder());
+    const std::map<std::string, std::string> configs =
+        new_configs(state_, plan_, job_.format, from_folder());
     if (job_.begin) job_.begin(static_cast<std::int64_t>(state_.tensors().size()));
     PartialFolder folder(job_.to);
     OrderedJson weight_map = OrderedJson::object();
@@ -67,7 +69,11 @@ class Work {
       for (const NewTensor& tensor : tensors) places.emplace_back(tensor.name, name);
     }
     if (state_.paths().size() > 1) write_index(folder.path(), places);
-    write_configs(state_, plan_, job_.format, from_folder(), folder.path());
+    for (const auto& [name, text] : configs) {
+      NewFile out(folder.path() / name);
+      out.write(text);
+      out.close();
+    }
     copy_company(folder.path());
     folder.finish();
     return report_;

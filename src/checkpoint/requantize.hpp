@@ -4,8 +4,8 @@
 // other file is copied as it is.
 //
 // gate and up of an expert share one global scale, as both makers write them. The result appears
-// under its name only when it is whole. A checkpoint whose files say that something in it is
-// quantised already is refused.
+// under its name only when it is whole. Of a checkpoint that is quantised in part what is plain is
+// rounded, if its files say so in the same maker's format (new_configs.hpp).
 #pragma once
 
 #include <cstdint>

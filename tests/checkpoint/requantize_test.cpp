@@ -411,27 +411,206 @@ TEST(Requantize, WhatCannotBeDoneLeavesNothing) {
   }
 }
 
-// FP8 matrices beside the experts would become plain ones in what the new files say.
-TEST(Requantize, WhatIsQuantisedAlreadyIsRefused) {
+// Layer 0 has NVFP4 experts, layer 1's are plain; attention is FP8, but for a plain one.
+void write_partly(const Folder& folder, bool modelopt) {
+  std::vector<SampleTensor> tensors;
+  for (const char* part : {"gate_proj", "up_proj", "down_proj"}) {
+    const std::string module = std::string("model.layers.0.mlp.experts.0.") + part;
+    const bool down = part[0] == 'd';
+    add_matrix(tensors, modelopt, module, down ? 32 : 48, down ? 48 : 32, 0.5f, 0);
+    tensors.push_back(weights(std::string("model.layers.1.mlp.experts.0.") + part + ".weight",
+                              "BF16", down ? 32 : 48, down ? 48 : 32));
+  }
+  for (const char* layer : {"0", "1"}) {
+    const std::string prefix = std::string("model.layers.") + layer + ".";
+    tensors.push_back(weights(prefix + "mlp.gate.weight", "BF16", 1, 32));
+    tensors.push_back(noisy(prefix + "self_attn.q_proj.weight", "F8_E4M3", {32, 32}, 8));
+    tensors.push_back({prefix + "self_attn.q_proj.weight_scale", "F32", {}, bytes_of(0.5f)});
+    tensors.push_back(weights(prefix + "self_attn.o_proj.weight", "BF16", 32, 32));
+  }
+  folder.write("x.safetensors", safetensors(tensors));
+}
+
+// What the new files say; nothing is quantised but layer 1.
+struct Merged {
+  nlohmann::json config;
+  nlohmann::json quant;
+};
+
+Merged merge(const Folder& folder, CheckpointFormat format) {
+  const Folder parent;
+  const std::filesystem::path to = parent.path() / "out";
+  EXPECT_EQ(requantize({.from = folder.path(), .to = to, .format = format}).matrix_count, 3);
+  const Checkpoint before(folder.path());
+  const Checkpoint after(to);
+  EXPECT_EQ(after.layers().size(), 2u);
+  for (const CheckpointLayer& layer : after.layers()) {
+    EXPECT_EQ(layer.format, format);
+    EXPECT_EQ(layer.faults, std::vector<std::string>{});
+  }
+  for (const Tensor& tensor : before.tensors()) {
+    const bool rounded = tensor.name.starts_with("model.layers.1.mlp.experts");
+    if (!rounded) expect_copied(before, after, tensor.name);
+  }
+  Merged merged{.config = nlohmann::json::parse(std::ifstream(to / "config.json"))};
+  if (std::filesystem::exists(to / "hf_quant_config.json")) {
+    merged.quant = nlohmann::json::parse(std::ifstream(to / "hf_quant_config.json"));
+  }
+  return merged;
+}
+
+const nlohmann::json kRoundedModules{"model.layers.1.mlp.experts.0.gate_proj",
+                                     "model.layers.1.mlp.experts.0.up_proj",
+                                     "model.layers.1.mlp.experts.0.down_proj"};
+const nlohmann::json kGatesLeft{"model.layers.0.mlp.gate", "model.layers.1.mlp.gate"};
+
+TEST(Requantize, WhatIsQuantisedInPartSaysBothInCompressedTensors) {
+  const Folder folder;
+  write_partly(folder, false);
+  folder.write("config.json", R"({"model_type":"qwen3_moe","quantization_config":{
+    "config_groups":{
+      "group_0":{"targets":["Linear"],"weights":{"num_bits":8}},
+      "group_1":{"format":"nvfp4-pack-quantized","targets":["re:.*layers.0.*experts.*"]}},
+    "format":"float-quantized","ignore":["lm_head","re:.*layers.1.mlp.*","re:.*o_proj",
+      "model.layers.0.mlp.gate"],
+    "kv_cache_scheme":{"num_bits":8},"quant_method":"compressed-tensors"}})");
+  const nlohmann::json said =
+      merge(folder, CheckpointFormat::kCompressedTensors).config["quantization_config"];
+  EXPECT_EQ(said["format"], "mixed-precision");
+  EXPECT_EQ(said["config_groups"]["group_0"],
+            nlohmann::json::parse(
+                R"({"format":"float-quantized","targets":["Linear"],"weights":{"num_bits":8}})"));
+  EXPECT_EQ(said["config_groups"]["group_1"]["targets"][0], "re:.*layers.0.*experts.*");
+  EXPECT_EQ(said["config_groups"]["group_2"]["format"], "nvfp4-pack-quantized");
+  EXPECT_EQ(said["config_groups"]["group_2"]["targets"], kRoundedModules);
+  EXPECT_EQ(said["ignore"], (nlohmann::json{"lm_head", "model.layers.1.mlp.gate", "re:.*o_proj",
+                                            "model.layers.0.mlp.gate"}));
+  EXPECT_EQ(said["kv_cache_scheme"]["num_bits"], 8);
+}
+
+TEST(Requantize, WhatIsNvfp4InPartStaysThat) {
+  const Folder folder;
+  write_partly(folder, false);
+  folder.write("config.json", R"({"quantization_config":{
+    "config_groups":{"group_0":{"targets":["Linear"]}},
+    "format":"nvfp4-pack-quantized","quant_method":"compressed-tensors"}})");
+  const nlohmann::json said =
+      merge(folder, CheckpointFormat::kCompressedTensors).config["quantization_config"];
+  EXPECT_EQ(said["format"], "nvfp4-pack-quantized");
+  EXPECT_EQ(said["config_groups"]["group_1"]["targets"], kRoundedModules);
+}
+
+TEST(Requantize, WhatIsQuantisedInPartIsMixedPrecisionInModelOpt) {
+  constexpr const char* kConfig = R"({"quantization_config":{
+    "config_groups":{"group_0":{"targets":["Linear"],"weights":{"num_bits":8}}},
+    "ignore":["lm_head","*mlp*"],"quant_algo":"FP8","quant_method":"modelopt"}})";
+  constexpr const char* kQuantConfig = R"({"producer":{"name":"modelopt"},"quantization":{
+    "quant_algo":"FP8","kv_cache_quant_algo":"FP8","exclude_modules":["lm_head","*mlp*"]}})";
+  // Either file may be alone.
+  for (const auto& [config, quant] :
+       {std::pair{kConfig, kQuantConfig}, std::pair{kConfig, ""}, std::pair{"{}", kQuantConfig}}) {
+    const Folder folder;
+    write_partly(folder, true);
+    folder.write("config.json", config);
+    if (*quant != '\0') folder.write("hf_quant_config.json", quant);
+    const Merged merged = merge(folder, CheckpointFormat::kModelOpt);
+    const nlohmann::json& details = merged.quant["quantization"];
+    const nlohmann::json& said = merged.config["quantization_config"];
+    nlohmann::json excluded = kGatesLeft;
+    excluded.insert(excluded.begin(), "lm_head");
+    EXPECT_EQ(details["exclude_modules"], excluded);
+    EXPECT_EQ(said["ignore"], excluded);
+    EXPECT_EQ(said["quant_method"], "modelopt");
+    for (const nlohmann::json& one : {details, said}) {
+      EXPECT_EQ(one["quant_algo"], "MIXED_PRECISION");
+      const nlohmann::json& layers = one["quantized_layers"];
+      EXPECT_EQ(layers.size(), 8u);
+      EXPECT_EQ(layers["model.layers.1.self_attn.q_proj"]["quant_algo"], "FP8");
+      for (const nlohmann::json& module : kRoundedModules) {
+        EXPECT_EQ(layers[module.get<std::string>()],
+                  (nlohmann::json{{"quant_algo", "W4A16_NVFP4"}, {"group_size", 16}}));
+      }
+    }
+    if (config == kConfig) {
+      EXPECT_EQ(said["config_groups"]["group_0"]["targets"].size(), 5u);
+      EXPECT_EQ(said["config_groups"]["group_1"]["targets"], kRoundedModules);
+    }
+    if (*quant != '\0') EXPECT_EQ(details["kv_cache_quant_algo"], "FP8");
+  }
+}
+
+TEST(Requantize, WhatIsMixedAlreadyKeepsItsNames) {
+  const Folder folder;
+  write_partly(folder, true);
+  folder.write("config.json", "{}");
+  folder.write("hf_quant_config.json", R"({"quantization":{"quant_algo":"MIXED_PRECISION",
+    "quantized_layers":{"model.layers.0.self_attn.q_proj":{"quant_algo":"FP8"}}}})");
+  const nlohmann::json layers =
+      merge(folder, CheckpointFormat::kModelOpt).quant["quantization"]["quantized_layers"];
+  EXPECT_EQ(layers.size(), 4u);
+  EXPECT_EQ(layers["model.layers.0.self_attn.q_proj"]["quant_algo"], "FP8");
+}
+
+// What would not be true any more when more is quantised, or cannot be said beside it.
+TEST(Requantize, WhatIsQuantisedInAnotherWayIsRefused) {
+  constexpr CheckpointFormat kModelOpt = CheckpointFormat::kModelOpt;
+  constexpr CheckpointFormat kCompressed = CheckpointFormat::kCompressedTensors;
   struct Said {
     const char* file;
     const char* text;
     const char* complaint;  // "no error"
+    std::vector<CheckpointFormat> formats = {kModelOpt, kCompressed};
   };
   const Said all[] = {
       {"config.json", R"({"quantization_config":{"quant_method":"fp8"}})",
        "config.json: 'quantization_config' says how"},
+      {"config.json", R"({"quantization_config":[1]})",
+       "config.json: 'quantization_config' says how"},
+      {"config.json",
+       R"({"quantization_config":{"quant_method":"modelopt","quant_algo":"FP8"}})",
+       "unless it is of the same maker's format",
+       {kCompressed}},
+      {"config.json",
+       R"({"quantization_config":{"quant_method":"compressed-tensors"}})",
+       "unless it is of the same maker's format",
+       {kModelOpt}},
       {"config.json", R"({"text_config":{"quantization_config":{"quant_method":"fp8"}}})",
        "config.json: 'text_config' has a 'quantization_config' says how"},
       {"config.json", R"({"compression_config":{"format":"dense"}})", "'compression_config'"},
-      {"hf_quant_config.json", R"({"quantization":{"quant_algo":"FP8"}})",
-       "hf_quant_config.json says how"},
+      {"hf_quant_config.json",
+       R"({"quantization":{"quant_algo":"FP8"}})",
+       "hf_quant_config.json says how",
+       {kCompressed}},
+      {"hf_quant_config.json", R"({"quantization":{}})", "not by which algorithm", {kModelOpt}},
+      {"hf_quant_config.json",
+       R"({"quantization":{"quant_algo":"FP8","exclude_modules":"lm_head"}})",
+       "hf_quant_config.json: 'exclude_modules': is not a list",
+       {kModelOpt}},
+      {"hf_quant_config.json",
+       R"({"quantization":{"quant_algo":"FP8","exclude_modules":[1]}})",
+       "has something that is not a text",
+       {kModelOpt}},
+      {"hf_quant_config.json",
+       R"({"quantization":{"quant_algo":"FP8","quantized_layers":[1]}})",
+       "'quantized_layers' is not an object",
+       {kModelOpt}},
+      {"config.json",
+       R"({"quantization_config":{"quant_method":"compressed-tensors","ignore":["re:(?!x)."]}})",
+       "config.json: 'ignore': 're:(?!x).' is not understood",
+       {kCompressed}},
+      {"config.json",
+       R"({"quantization_config":{"quant_method":"compressed-tensors","config_groups":[1]}})",
+       "config.json: 'config_groups' is not an object",
+       {kCompressed}},
+      {"config.json",
+       R"({"quantization_config":{"quant_method":"compressed-tensors","config_groups":{"a":1}}})",
+       "config.json: 'a' is not an object",
+       {kCompressed}},
       {"config.json", R"({"quantization_config":null,"text_config":{"quantization_config":{}}})",
        "no error"},
   };
   for (const Said& said : all) {
-    for (const CheckpointFormat format :
-         {CheckpointFormat::kModelOpt, CheckpointFormat::kCompressedTensors}) {
+    for (const CheckpointFormat format : said.formats) {
       const Folder folder;
       folder.write("x.safetensors", safetensors(plain_layer("BF16", "experts.0")));
       folder.write(said.file, said.text);
@@ -439,10 +618,24 @@ TEST(Requantize, WhatIsQuantisedAlreadyIsRefused) {
       const std::string message = complaint([&] {
         requantize({.from = folder.path(), .to = parent.path() / "out", .format = format});
       });
-      EXPECT_NE(message.find(said.complaint), std::string::npos) << message;
+      EXPECT_NE(message.find(said.complaint), std::string::npos) << said.text << ": " << message;
       EXPECT_EQ(std::filesystem::is_empty(parent.path()), message != "no error");
     }
   }
+}
+
+TEST(Requantize, StacksAreNotAddedToWhatIsQuantised) {
+  const Folder folder;
+  folder.write("x.safetensors", safetensors(stacked_model(kStackedModels[0], "BF16")));
+  folder.write("hf_quant_config.json", R"({"quantization":{"quant_algo":"FP8"}})");
+  const Folder parent;
+  const auto quantise = [&] {
+    requantize({.from = folder.path(),
+                .to = parent.path() / "out",
+                .format = CheckpointFormat::kModelOpt});
+  };
+  ASSERT_TRUE(kStackedModels[0].modelopt_keeps);
+  EXPECT_NE(complaint(quantise).find("how stacks of experts would be added"), std::string::npos);
 }
 
 TEST(Requantize, WhatIsThereIsNotTouched) {
