@@ -311,6 +311,36 @@ def layer_rows(cells):
     return table(["layer", "routing", *(f"> T = {t}" for t in tokens)], lines)
 
 
+def layer_shares_table(file):
+    """Of a CPU: the share of the floor, and the median in milliseconds."""
+    rows = rows_of(file)
+    tokens = sorted({row["tokens"] for row in rows})
+    lines = {}
+    for row in rows:
+        key = row["layer"], row["experts"], {"bf16": "W4A16", "nvfp4": "W4A4"}[row["activations"]], row["routing"]
+        lines.setdefault(key, {})[row["tokens"]] = f"{row['share_of_light']:.2f} ({row['median_us'] / 1e3:.3g} ms)"
+    return table(["layer", "> experts", "activations", "routing", *(f"> T = {t}" for t in tokens)],
+                 ([f"`{layer}`", str(experts), activations, routing, *(cells.get(t, "–") for t in tokens)]
+                  for (layer, experts, activations, routing), cells in lines.items()))
+
+
+def layer_host_table(rows):
+    """What a call costs beside its work: a row per thing, program and threads, the best of all rounds."""
+    tokens = sorted({row["tokens"] for row in rows})
+    best = {}
+    for row in rows:
+        for what in ("host_us", "sort_us"):
+            key = what, row["program"], row["threads"], row["tokens"]
+            best[key] = min(row[what], best.get(key, row[what]))
+    names = {"host_us": "host", "sort_us": "ids"}
+    return table(["µs of", "threads", "program", *(f"> T = {t}" for t in tokens)],
+                 ([names[what], str(threads), program, *(f"{best[what, program, threads, t]:.2g}"
+                                                         if best[what, program, threads, t] < 100 else
+                                                         f"{best[what, program, threads, t]:.0f}" for t in tokens)]
+                  for what in names for threads in sorted({row["threads"] for row in rows})
+                  for program in dict.fromkeys(row["program"] for row in rows)))
+
+
 def llama_layers_table(rows):
     """How many times faster ours is: a row per peer and activations; first the share of the DRAM's speed."""
     tokens = sorted({row["tokens"] for row in rows})
@@ -350,8 +380,10 @@ def table_of(file, suites):
     if file.endswith("/layer_peers.jsonl"):
         return layer_peers_table(file)
     if file.endswith("/layers.jsonl"):
-        kinds = {"products": layer_products_table, "goals": layer_goals_table}
+        kinds = {"products": layer_products_table, "goals": layer_goals_table, "cpu": layer_shares_table}
         return kinds.get("".join(suites), layers_table)(file)
+    if file.endswith("/layer_host.jsonl"):
+        return layer_host_table(rows_of(file))
     if file.endswith("/llama_layers.jsonl"):
         return llama_layers_table(rows_of(file))
     if file.endswith("_alone.jsonl"):

@@ -63,7 +63,7 @@ class ThresherModelOptExperts(ModelOptNvFp4FusedMoE):
             raise Error(f"{layer.layer_name}: the experts' weights were not loaded")
         if layer.expert_map is not None:  # expert parallelism: -1 are experts of other processes
             topk_ids = layer.expert_map[topk_ids]
-        return torch.ops.thresher.moe(x, topk_ids, topk_weights, self.packed.id)
+        return tt.moe(x, topk_ids, topk_weights, self.packed.id)
 
 
 def _expert_of(layer: Any, index: int) -> Expert:

@@ -12,6 +12,9 @@ first call of a size plans it, and on a GPU compiles kernels. What a graph was c
     layer = tt.Moe(checkpoint.moe(tt.engine("cuda"), checkpoint.layers[0], x="bf16"), "cuda")
     y = torch.ops.thresher.moe(x, ids, weights, layer.id)     # x [T, hidden], ids and weights [T, top_k]
 
+tt.gemm, dual and moe are the same as functions: where nobody traces, compiles, profiles or overrides a call, it does not
+go through torch's dispatcher, which costs more than all else that is added here.
+
 Calls of one GroupedWeights or Moe take turns. Where they are queued on another stream than the last time, that stream
 waits for the other one; inside a capture the caller orders them.
 """
@@ -596,6 +599,55 @@ def _register() -> torch.library.Library:
     for op in ("gemm", "dual", "moe", "quantize"):  # no gradients, and no microsecond spent on saying so
         library.impl(op, torch.library.fallthrough_kernel, "Autograd")
     return library
+
+
+def _asked(name: str) -> Any:
+    """A question to torch's insides; where it is not there, every call is an operator's."""
+    return getattr(torch._C, name, lambda: True)
+
+
+_ops, _Tensor, _profiler, _is_compiling = torch.ops.thresher, torch.Tensor, torch.autograd.profiler, \
+    torch.compiler.is_compiling
+_has_function_modes, _has_dispatch_modes = _asked("_is_torch_function_mode_enabled"), _asked("_len_torch_dispatch_stack")
+_has_transforms, _tracing_state = _asked("_are_functorch_transforms_active"), _asked("_get_tracing_state")
+
+
+def _is_watched() -> Any:
+    """Whether somebody has to see an operator: a compiler, a trace, a profiler, a mode or a transform."""
+    return (_is_compiling() or _has_function_modes() or _has_dispatch_modes() or _has_transforms() or _tracing_state()
+            or _profiler._is_profiler_enabled)
+
+
+def _product(op: str, a: torch.Tensor, weights: int, counts: torch.Tensor | None, a_scales: torch.Tensor | None,
+             out_dtype: torch.dtype | None) -> torch.Tensor:
+    if (not _is_watched() and type(a) is _Tensor and (counts is None or type(counts) is _Tensor)
+            and (a_scales is None or type(a_scales) is _Tensor)):
+        if a.is_cpu:
+            return _host_product(op, a, weights, counts, a_scales, out_dtype=out_dtype)
+        if a.is_cuda:
+            return _device_product(op, a, weights, counts, a_scales, out_dtype=out_dtype)
+    return getattr(_ops, op)(a, weights, counts, a_scales, out_dtype=out_dtype)
+
+
+def gemm(a: torch.Tensor, weights: int, counts: torch.Tensor | None = None, a_scales: torch.Tensor | None = None, *,
+         out_dtype: torch.dtype | None = None) -> torch.Tensor:
+    """torch.ops.thresher.gemm, on the shortest way."""
+    return _product("gemm", a, weights, counts, a_scales, out_dtype)
+
+
+def dual(a: torch.Tensor, weights: int, counts: torch.Tensor | None = None, a_scales: torch.Tensor | None = None, *,
+         out_dtype: torch.dtype | None = None) -> torch.Tensor:
+    """torch.ops.thresher.dual, on the shortest way."""
+    return _product("dual", a, weights, counts, a_scales, out_dtype)
+
+
+def moe(x: torch.Tensor, ids: torch.Tensor, weights: torch.Tensor, layer: int,
+        shared_weights: torch.Tensor | None = None) -> torch.Tensor:
+    """torch.ops.thresher.moe, on the shortest way."""
+    if (not _is_watched() and type(x) is _Tensor and type(ids) is _Tensor and type(weights) is _Tensor
+            and (shared_weights is None or type(shared_weights) is _Tensor) and (x.is_cpu or x.is_cuda)):
+        return _moe(x, ids, weights, layer, shared_weights)
+    return _ops.moe(x, ids, weights, layer, shared_weights)
 
 
 def _fake(op: str) -> Any:

@@ -111,7 +111,7 @@ class ThresherExperts(_OfFiles):
                 top_k_weights: torch.Tensor) -> torch.Tensor:
         if self.device != hidden_states.device:
             self.pack(hidden_states.device)
-        return torch.ops.thresher.moe(hidden_states, top_k_index, top_k_weights, self.layer_id)
+        return tt.moe(hidden_states, top_k_index, top_k_weights, self.layer_id)
 
     def extra_repr(self) -> str:
         layer = self.layer
@@ -142,7 +142,7 @@ class ThresherLinear(_OfFiles):
         if self.device != x.device:
             self.pack(x.device)
         rows = x.reshape(-1, self.in_features).to(self.activations).contiguous()
-        y = torch.ops.thresher.gemm(rows, self.weights_id, out_dtype=x.dtype).view(*x.shape[:-1], self.out_features)
+        y = tt.gemm(rows, self.weights_id, out_dtype=x.dtype).view(*x.shape[:-1], self.out_features)
         return y if self.bias is None else y + self.bias
 
     def extra_repr(self) -> str:
@@ -380,7 +380,7 @@ def experts_forward(self: nn.Module, hidden_states: torch.Tensor, top_k_index: t
     is_stale = not torch.compiler.is_compiling() and stamp != _stamp_of(self)
     if moe is None or is_stale or moe.device != hidden_states.device:
         moe = _rounded(self, hidden_states.device, top_k_index.shape[-1])
-    return torch.ops.thresher.moe(hidden_states, top_k_index, top_k_weights, moe.id)
+    return tt.moe(hidden_states, top_k_index, top_k_weights, moe.id)
 
 
 def _rounded(module: nn.Module, device: torch.device, top_k: int) -> tt.Moe:

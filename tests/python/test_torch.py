@@ -14,6 +14,8 @@ import unittest
 import unittest.mock
 
 import torch
+from torch._subclasses import FakeTensorMode
+from torch.utils.flop_counter import FlopCounterMode
 
 import thresher
 import thresher.torch as tt
@@ -439,6 +441,62 @@ class Layers(unittest.TestCase):
         own = thresher.Engine(threads=1)
         with self.assertRaisesRegex(thresher.Error, "belongs to"):
             tt.Moe(thresher.MoeLayer(own, moe("cpu")[1], top_k=2), "cpu")
+
+
+def missed(*arguments, **options):
+    raise AssertionError("nobody saw an operator")
+
+
+class Functions(unittest.TestCase):
+    """tt.gemm, dual and moe do without an operator, but for those who have to see one."""
+
+    def setUp(self):
+        self.layer, _ = moe("cpu", shared=1)
+        self.x, (self.ids, self.weights) = tokens(5, 64, torch.bfloat16, "cpu"), routed(5, "cpu")
+        self.grouped = tt.GroupedWeights([weight(40, 64, seed) for seed in range(2)])
+        self.pairs = tt.GroupedWeights([(weight(40, 64, 1), weight(40, 64, 2))])
+        self.calls = {
+            "moe": lambda of: of.moe(self.x, self.ids, self.weights, self.layer.id),
+            "moe with shared weights": lambda of: of.moe(self.x, self.ids, self.weights, self.layer.id,
+                                                         torch.full((5, 1), 0.5)),
+            "gemm": lambda of: of.gemm(self.x, self.grouped.id, counts_of(2, 3, device="cpu"),
+                                       out_dtype=torch.float32),
+            "dual": lambda of: of.dual(self.x, self.pairs.id)}
+
+    def test_they_compute_the_same(self):
+        for name, call in self.calls.items():
+            with self.subTest(name):
+                self.assertTrue(torch.equal(call(tt), call(torch.ops.thresher)))
+        with self.assertRaisesRegex(thresher.Error, "x is of torch.float32 but"):
+            tt.moe(self.x.float(), self.ids, self.weights, self.layer.id)
+        with self.assertRaisesRegex(thresher.Error, "there are no weights of id 0"):
+            tt.gemm(self.x, 0)
+
+    def test_a_compiler_sees_operators(self):
+        for name, call in self.calls.items():
+            compiled = torch.compile(lambda call=call: call(tt) * 2, fullgraph=True, backend="eager")
+            with self.subTest(name):
+                self.assertTrue(torch.equal(compiled(), call(tt) * 2))
+
+    def test_who_looks_on_sees_operators(self):
+        expected = {name: call(tt) for name, call in self.calls.items()}
+        x = self.x
+        with unittest.mock.patch.multiple(tt, _moe=missed, _host_product=missed):
+            for name, call in self.calls.items():
+                with self.subTest(name), self.assertRaisesRegex(AssertionError, "nobody saw"):
+                    call(tt)
+                for watcher in (torch.device("cpu"), FlopCounterMode(display=False), torch.profiler.profile()):
+                    with self.subTest(name), watcher:
+                        self.assertTrue(torch.equal(call(tt), expected[name]))
+                traced = torch.jit.trace(lambda ones: call(tt) * ones, torch.ones(1), check_trace=False)
+                with self.subTest(name):
+                    self.assertIn("thresher::", str(traced.graph))
+                self.x = torch.nn.Parameter(x, requires_grad=False)
+                with self.subTest(name):
+                    self.assertTrue(torch.equal(call(tt), expected[name]))
+                self.x = x
+            with FakeTensorMode() as mode, self.assertRaisesRegex(thresher.Error, "there is no layer of id 0"):
+                tt.moe(*(mode.from_tensor(one) for one in (x, self.ids, self.weights)), 0)
 
 
 class Emulated(unittest.TestCase):
