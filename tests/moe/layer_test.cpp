@@ -185,5 +185,23 @@ TEST_P(LayerTest, SaysWhatItIs) {
 
 ON_DEVICES(LayerTest);
 
+// So many ids that every thread counts a stretch of them. Rounding to NVFP4 asks whose a row is.
+TEST(LayerOfManyIds, IsSortedByAllThreads) {
+  for (const Activations activations : {Activations::kBf16, Activations::kNvfp4}) {
+    LayerScene scene({.name = "many ids",
+                      .hidden = 16,
+                      .intermediate = 16,
+                      .expert_count = 7,
+                      .shared_count = 1,
+                      .token_count = 9000,
+                      .options = with({.top_k = 4, .tokens_max = 9000}, activations, Output::kFp32,
+                                      Output::kFp32)});
+    const Engine engine({.thread_count = 3});
+    const MoeLayer layer(engine, scene.matrices(), scene.which().options);
+    scene.run(layer);
+    EXPECT_EQ(scene.why_wrong(), "") << to_string(activations);
+  }
+}
+
 }  // namespace
 }  // namespace thresher
