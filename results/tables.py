@@ -333,10 +333,12 @@ def layer_host_table(rows):
             key = what, row["program"], row["threads"], row["tokens"]
             best[key] = min(row[what], best.get(key, row[what]))
     names = {"host_us": "host", "sort_us": "ids"}
-    return table(["µs of", "threads", "program", *(f"> T = {t}" for t in tokens)],
-                 ([names[what], str(threads), program, *(f"{best[what, program, threads, t]:.2g}"
-                                                         if best[what, program, threads, t] < 100 else
-                                                         f"{best[what, program, threads, t]:.0f}" for t in tokens)]
+
+    def text(us):
+        return f"{us:.2f}" if us < 1 else f"{us:.1f}" if us < 100 else f"{us:.0f}"
+
+    return table(["µs of", "> threads", "program", *(f"> T = {t}" for t in tokens)],
+                 ([names[what], str(threads), program, *(text(best[what, program, threads, t]) for t in tokens)]
                   for what in names for threads in sorted({row["threads"] for row in rows})
                   for program in dict.fromkeys(row["program"] for row in rows)))
 
