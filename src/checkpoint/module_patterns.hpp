@@ -2,8 +2,8 @@
 // Entries by which makers' files name the modules that are left as they are, and what becomes of
 // them when some of those are quantised after all.
 //
-//   compressed-tensors   "lm_head", "re:.*self_attn.*" (a regular expression, from the first letter)
-//   ModelOpt             "lm_head", "model.layers.*.mlp.gate" ('*' and '?' stand for any letters)
+//   compressed-tensors   "lm_head", "re:.*self_attn.*": a regular expression, from the first letter
+//   ModelOpt             "lm_head", "model.layers.*.mlp.gate": '*' and '?' stand for any letters
 //
 // An entry names modules, or modules that others are parts of.
 #pragma once
