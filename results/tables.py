@@ -3,7 +3,7 @@
 """Writes the tables of README.md, results/README.md, docs/hopper.md, docs/moe.md and docs/python.md that come from the files in results/.
 
 A table stands between the lines `<!-- table FILE -->` and `<!-- end of table -->`, or `<!-- table FILE SUITE... -->` for
-some of its suites (of layers: `products` and `goals` for what they say of them), where FILE is made by `thresher bench --json`,
+some of its suites (of layers: `products` and `goals` for what they say of them, `cpu` for shares of a CPU's floor), where FILE is made by `thresher bench --json`,
 by choice.py, by rematch.py, by bench/generation.py or by `thresher ledger export`, from the root of the house. Where FILE is the
 folder results/h200, it is the table of goals.
 
@@ -312,13 +312,14 @@ def layer_rows(cells):
 
 
 def layer_shares_table(file):
-    """Of a CPU: the share of the floor, and the median in milliseconds."""
+    """Of a CPU: the share of the floor, and the interval of the median in milliseconds."""
     rows = rows_of(file)
     tokens = sorted({row["tokens"] for row in rows})
     lines = {}
     for row in rows:
         key = row["layer"], row["experts"], {"bf16": "W4A16", "nvfp4": "W4A4"}[row["activations"]], row["routing"]
-        lines.setdefault(key, {})[row["tokens"]] = f"{row['share_of_light']:.2f} ({row['median_us'] / 1e3:.3g} ms)"
+        low, high = (f"{row[end] / 1e3:.3g}" for end in ("low_us", "high_us"))
+        lines.setdefault(key, {})[row["tokens"]] = f"{row['share_of_light']:.2f} ({low} to {high})"
     return table(["layer", "> experts", "activations", "routing", *(f"> T = {t}" for t in tokens)],
                  ([f"`{layer}`", str(experts), activations, routing, *(cells.get(t, "–") for t in tokens)]
                   for (layer, experts, activations, routing), cells in lines.items()))
