@@ -11,8 +11,8 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-constexpr CheckpointFormat kCompressed = CheckpointFormat::kCompressedTensors;
-constexpr CheckpointFormat kModelOpt = CheckpointFormat::kModelOpt;
+constexpr CheckpointFormat kOfCompressedTensors = CheckpointFormat::kCompressedTensors;
+constexpr CheckpointFormat kOfModelOpt = CheckpointFormat::kModelOpt;
 
 const Names kTaken{"model.layers.0.mlp.experts.0.up_proj", "model.layers.0.mlp.experts.11.up_proj"};
 const Names kLeft{"lm_head", "model.layers.0.mlp.gate", "model.layers.0.mlp.experts_norm",
@@ -23,7 +23,7 @@ Names without(const Names& entries, CheckpointFormat format) {
 }
 
 TEST(ModulePatterns, NamesAreNames) {
-  for (const CheckpointFormat format : {kCompressed, kModelOpt}) {
+  for (const CheckpointFormat format : {kOfCompressedTensors, kOfModelOpt}) {
     EXPECT_EQ(without({"lm_head", "Linear", "model.layers.0.mlp.experts_norm"}, format),
               (Names{"lm_head", "Linear", "model.layers.0.mlp.experts_norm"}));
     EXPECT_EQ(without({"lm_head", kTaken[1], "lm_head"}, format), Names{"lm_head"});
@@ -58,21 +58,22 @@ TEST(ModulePatterns, ExpressionsGiveWayToWhatIsLeftOfThem) {
   for (const Case& one : cases) {
     Names expected = one.left.empty() ? Names{one.entry} : one.left;
     if (expected.front() == "none") expected.clear();
-    EXPECT_EQ(without({one.entry}, kCompressed), expected) << one.entry;
+    EXPECT_EQ(without({one.entry}, kOfCompressedTensors), expected) << one.entry;
   }
-  EXPECT_EQ(without({"re:.*mlp.*"}, kModelOpt), Names{"re:.*mlp.*"});  // a name like others there
+  EXPECT_EQ(without({"re:.*mlp.*"}, kOfModelOpt), Names{"re:.*mlp.*"});  // a name like others there
 }
 
 TEST(ModulePatterns, StarsStandForAnything) {
-  EXPECT_EQ(without({"*mlp.experts*"}, kModelOpt), Names{kLeft[2]});
-  EXPECT_EQ(without({"model.layers.*.mlp.experts.1?.*"}, kModelOpt), Names{});
-  EXPECT_EQ(without({"model.layers.?"}, kModelOpt), Names{"model.layers.?"});
-  EXPECT_EQ(without({"*gate", "*up_proj.*"}, kModelOpt), (Names{"*gate", "*up_proj.*"}));
-  EXPECT_EQ(without({"*"}, kModelOpt), kLeft);
-  EXPECT_EQ(without({"model.layers.*"}, kCompressed), Names{"model.layers.*"});  // a name there
+  EXPECT_EQ(without({"*mlp.experts*"}, kOfModelOpt), Names{kLeft[2]});
+  EXPECT_EQ(without({"model.layers.*.mlp.experts.1?.*"}, kOfModelOpt), Names{});
+  EXPECT_EQ(without({"model.layers.?"}, kOfModelOpt), Names{"model.layers.?"});
+  EXPECT_EQ(without({"*gate", "*up_proj.*"}, kOfModelOpt), (Names{"*gate", "*up_proj.*"}));
+  EXPECT_EQ(without({"*"}, kOfModelOpt), kLeft);
+  EXPECT_EQ(without({"model.layers.*"}, kOfCompressedTensors),
+            Names{"model.layers.*"});  // a name there
   // Of many stars that nearly match.
   const std::string stars(200, '*');
-  EXPECT_EQ(without({"*a*a*a*a*a*a*a*a*a*a*a*a*" + stars + "z"}, kModelOpt).size(), 1u);
+  EXPECT_EQ(without({"*a*a*a*a*a*a*a*a*a*a*a*a*" + stars + "z"}, kOfModelOpt).size(), 1u);
 }
 
 TEST(ModulePatterns, WhatIsNotUnderstoodIsRefused) {
@@ -80,13 +81,13 @@ TEST(ModulePatterns, WhatIsNotUnderstoodIsRefused) {
        {"re:(", "re:[", "re:a{2}", "re:(?!experts)", "re:(?i)x", R"(re:\bx)", R"(re:(.)\1)",
         "re:[[:alpha:]]", "re:[]a]", R"(re:[\]]x)", R"(re:x\)", "re:a\n"}) {
     EXPECT_NE(complaint([&] {
-                without({entry}, kCompressed);
+                without({entry}, kOfCompressedTensors);
               }).find("x: '" + entry + "' is not understood here"),
               std::string::npos)
         << entry;
   }
   EXPECT_NE(complaint([&] {
-              without({"re:" + std::string(2000, 'a')}, kCompressed);
+              without({"re:" + std::string(2000, 'a')}, kOfCompressedTensors);
             }).find("is not understood"),
             std::string::npos);
 }

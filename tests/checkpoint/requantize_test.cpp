@@ -535,7 +535,9 @@ TEST(Requantize, WhatIsQuantisedInPartIsMixedPrecisionInModelOpt) {
       EXPECT_EQ(said["config_groups"]["group_0"]["targets"].size(), 5u);
       EXPECT_EQ(said["config_groups"]["group_1"]["targets"], kRoundedModules);
     }
-    if (*quant != '\0') EXPECT_EQ(details["kv_cache_quant_algo"], "FP8");
+    if (*quant != '\0') {
+      EXPECT_EQ(details["kv_cache_quant_algo"], "FP8");
+    }
   }
 }
 
