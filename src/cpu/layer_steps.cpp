@@ -36,7 +36,7 @@ class HostSteps : public backend::LayerSteps {
         memory_(memory),
         pool_(pool),
         rows_(body(best_vector_isa()).layer),
-        needs_groups_(shape.between != backend::Between::kNothing),
+        needs_groups_(shape.between != backend::Between::kNothing || memory.down_biases != nullptr),
         stretches_max_(std::min(pool.pool.thread_count(), kStretchesMax)),
         first_rows_(static_cast<std::size_t>(stretches_max_ * shape.expert_count)),
         slots_(static_cast<std::size_t>(pool.pool.thread_count() * shape.slot_count())) {}

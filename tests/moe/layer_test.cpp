@@ -185,6 +185,17 @@ TEST_P(LayerTest, SaysWhatItIs) {
 
 ON_DEVICES(LayerTest);
 
+// The first product then writes the second one's activations, and combine() alone asks whose a row
+// is.
+TEST_P(LayerTest, BiasesOfDownAlone) {
+  LayerScene scene(
+      {.name = "biases of down alone", .biases = true, .options = {.top_k = 3, .tokens_max = 16}});
+  for (MoeExpert& expert : scene.experts()) expert.gate_bias = expert.up_bias = nullptr;
+  const MoeLayer layer(engine(), scene.matrices(), scene.which().options);
+  scene.run(layer);
+  EXPECT_EQ(scene.why_wrong(), "");
+}
+
 // So many ids that every thread counts a stretch of them. Rounding to NVFP4 asks whose a row is.
 TEST(LayerOfManyIds, IsSortedByAllThreads) {
   for (const Activations activations : {Activations::kBf16, Activations::kNvfp4}) {
