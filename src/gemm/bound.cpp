@@ -50,6 +50,16 @@
 //    says P(mean >= 1 + t) <= p for t = sqrt(2 * 4/5 * L / N) + 4L/(3N), L = ln(1/p). With p =
 //    10^-12 and fewer than 10^6 checked calls in a match, right contestants are accused in fewer
 //    than one match in 10^6; sums only add far smaller terms than they are allowed.
+//
+// 8. Roundings on the way. A foreign kernel may round to 16 bits operands that it has scaled, parts
+//    of a sum, the two products of a dual and the result. With v = 2^-8 for bf16 and 2^-11 for fp16
+//    a rounding moves a value x by at most v*|x|, evenly distributed: by v/sqrt(3)*|x| or less in
+//    the root mean square, and independent ones add up as squares. Two for the operands, two for a
+//    dual's products, whose gate reaches SiLU's value 1.1-fold, one for the result, and 16 for the
+//    parts of a sum, none of which is larger than the whole but by chance: sqrt(22/3)*v = 2.7*v.
+//    Three times v has room for them; of a group with one element in 10^4 that is another's,
+//    sqrt(2*10^-4) = 0.014, it has not. One element may be off by 32*v of itself and of what is
+//    typical, far more than such roundings make, and far less than what makes a result useless.
 #include "gemm/bound.hpp"
 
 #include <algorithm>
@@ -68,6 +78,8 @@ constexpr double kSiluSaturation = 0x1p-120;
 constexpr double kTermsPerCut = 8;  // of the narrowest tensor core
 constexpr double kSquareVariance = 4.0 / 5;
 constexpr double kLogOfChance = 27.63;  // ln(10^12)
+constexpr double kRoundingsTogether = 3;
+constexpr double kElementOverTogether = 32;
 
 struct Format {
   int mantissa_bits;  // stored ones
@@ -136,6 +148,10 @@ double precision_limit(double element_count) {
   return 1 + std::sqrt(2 * kSquareVariance * kLogOfChance / element_count) +
          4 * kLogOfChance / (3 * element_count);
 }
+
+double together_limit(Output output) { return kRoundingsTogether * half_ulp(1, output); }
+
+double together_element_limit(Output output) { return kElementOverTogether * half_ulp(1, output); }
 
 double distance(double result, double value, Output output) {
   if (std::isnan(result) || std::isnan(value)) return std::numeric_limits<double>::infinity();

@@ -54,6 +54,12 @@ double mean_square_after_rounding(double value, double error, Output output);
 // by chance once in 10^12 calls.
 double precision_limit(double element_count);
 
+// How far a group's results may be off that were rounded to `output` again and again, parts of
+// their sums too: the norm of all errors over that of what is right; and any one error over its
+// value and the root mean square of all.
+double together_limit(Output output);
+double together_element_limit(Output output);
+
 // How far a result is from `value`. An infinity stands for all values from 2^(largest exponent + 1)
 // up, NaN is infinitely far from everything.
 double distance(double result, double value, Output output);

@@ -52,6 +52,8 @@ class GroupCheck {
     ++result.checked_count;
     result.max_error_over_bound = std::max(result.max_error_over_bound, error_over_bound);
     squares_ += error * error / finding.expected.mean_square;
+    together_.add(error, finding.expected.value, problem_.output);
+    if (rigour_ == Rigour::kTogether) return;
     if (rigour_ == Rigour::kBits ? has_right_bits(finding) : error_over_bound <= 1) return;
     ++result.failed_count;
     if (!first_failure_ || place < first_failure_->place) first_failure_ = finding;
@@ -59,6 +61,7 @@ class GroupCheck {
 
   const std::optional<Finding>& first_failure() const { return first_failure_; }
   double squares() const { return squares_; }
+  const ErrorsTogether& together() const { return together_; }
 
  private:
   // Rows of A are decoded when first needed and kept; of B only the current column is.
@@ -101,6 +104,7 @@ class GroupCheck {
   std::int64_t column_ = -1;
   std::optional<Finding> first_failure_;
   double squares_ = 0;
+  ErrorsTogether together_;
 };
 
 // Column by column: of weights only one is decoded at a time.
@@ -175,6 +179,22 @@ void judge_precision(const Problem& problem, double squares, Conformance& result
       std::sqrt(result.mean_square_max));
 }
 
+void judge_together(const Problem& problem, const std::vector<ErrorsTogether>& groups,
+                    Conformance& result) {
+  result.max_error_over_bound = 0;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const double over = groups[g].over_limit(problem.output);
+    result.max_error_over_bound = std::max(result.max_error_over_bound, over);
+    if (over <= 1) continue;
+    result.ok = false;
+    ++result.failed_count;
+    if (!result.first_failure.empty()) continue;
+    result.first_failure = fmt::format(
+        "group {}: errors are {:.2g} times as large as rounding to {} again and again makes them",
+        g, over, to_string(problem.output));
+  }
+}
+
 std::string find_wrong_element(const Problem& problem, const Inputs& inputs,
                                const std::vector<OutputView>& outputs, Rigour rigour,
                                std::size_t group_index, std::int64_t row, std::int64_t column) {
@@ -191,17 +211,20 @@ Conformance check_outputs(const Problem& problem, const Inputs& inputs,
   check_views(problem, inputs, outputs, rigour);
   Conformance result;
   double squares = 0;
+  std::vector<ErrorsTogether> together;
   for (std::size_t g = 0; g < problem.groups.size(); ++g) {
     const Group& group = problem.groups[g];
     GroupCheck check(problem, inputs.groups[g], group, outputs[g], rigour);
     check_every_place(group, check, result);
     squares += check.squares();
+    together.push_back(check.together());
     if (result.first_failure.empty() && check.first_failure()) {
       result.first_failure = describe(*check.first_failure(), g, problem.output, rigour);
     }
   }
   result.ok = result.failed_count == 0;
   if (rigour == Rigour::kTypical) judge_precision(problem, squares, result);
+  if (rigour == Rigour::kTogether) judge_together(problem, together, result);
   return result;
 }
 

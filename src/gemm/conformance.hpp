@@ -10,6 +10,7 @@
 
 #include "gemm/inputs.hpp"
 #include "gemm/oracle.hpp"
+#include "gemm/row_compare.hpp"
 #include "thresher/problem.hpp"
 
 namespace thresher {
@@ -53,5 +54,9 @@ std::string find_wrong_element(const Problem& problem, const Inputs& inputs,
 
 // Completes a result: `squares` is the sum of error^2 over what was expected of each element.
 void judge_precision(const Problem& problem, double squares, Conformance& result);
+
+// Likewise of Rigour::kTogether, by the errors of each group.
+void judge_together(const Problem& problem, const std::vector<ErrorsTogether>& groups,
+                    Conformance& result);
 
 }  // namespace thresher

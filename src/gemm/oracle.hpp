@@ -17,6 +17,9 @@ enum class Rigour : std::uint8_t {
   kTypical,  // the same, and all together no further off than FP32 sums of such inputs are
   kSums,     // sums are exact, factors and SiLU are not: each within a few roundings
   kBits,     // nothing is rounded but the result: its bits
+  // Of whoever rounds to 16 bits before the end, which the contract does not allow: all errors
+  // together, and no element wrong altogether. For foreign kernels; nothing of ours is judged so.
+  kTogether,
 };
 
 struct Expected {

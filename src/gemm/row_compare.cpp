@@ -299,6 +299,49 @@ auto dispatch(const RightRow& row, Call call) {
 
 }  // namespace
 
+void ErrorsTogether::add(double error, double right, Output output) {
+  if (!std::isfinite(error)) error = std::numeric_limits<double>::infinity();
+  error_squares += error * error;
+  right_squares += right * right;
+  const double allowed = together_element_limit(output) * std::abs(right);
+  largest_excess = std::max(largest_excess, std::abs(error) - allowed);
+  count += 1;
+}
+
+void ErrorsTogether::add(const ErrorsTogether& others) {
+  error_squares += others.error_squares;
+  right_squares += others.right_squares;
+  largest_excess = std::max(largest_excess, others.largest_excess);
+  count += others.count;
+}
+
+double ErrorsTogether::over_limit(Output output) const {
+  if (error_squares == 0) return 0;
+  const double together = std::sqrt(error_squares / right_squares) / together_limit(output);
+  const double typical = std::sqrt(right_squares / count);
+  return std::max(together, largest_excess / (together_element_limit(output) * typical));
+}
+
+ErrorsTogether errors_of_row(const RightRow& right, const void* c) {
+  return dispatch(right, [&]<Op op, Output output>() {
+    using Words = OutputWords<output>;
+    const auto* elements = static_cast<const typename Words::Bits*>(c);
+    const RowTolerances tolerances = tolerances_of(right, Rigour::kTogether);
+    const auto n = static_cast<std::size_t>(right.n);
+    ErrorsTogether errors;
+    RightChunk chunk;
+    for (std::size_t begin = 0; begin < n; begin += kChunk) {
+      const std::size_t count = std::min(kChunk, n - begin);
+      take_right<op>(right, tolerances, begin, count, chunk);
+      for (std::size_t i = 0; i < count; ++i) {
+        const double value = output_value(elements[begin + i], output);
+        errors.add(value - chunk.value[i], chunk.value[i], output);
+      }
+    }
+    return errors;
+  });
+}
+
 RowFinding compare_row(const RightRow& right, const void* c, Rigour rigour) {
   RowFinding found = dispatch(
       right, [&]<Op op, Output output>() { return compare<op, output>(right, c, rigour); });

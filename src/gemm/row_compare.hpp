@@ -47,4 +47,19 @@ RowFinding compare_row(const RightRow& right, const void* c, Rigour rigour);
 std::vector<std::int64_t> suspects(const RightRow& right, const void* c, Rigour rigour,
                                    std::size_t count_max);
 
+// Errors of so many elements, to be judged together (Rigour::kTogether).
+struct ErrorsTogether {
+  double error_squares = 0;  // infinite if something is not finite
+  double right_squares = 0;
+  double largest_excess = 0;  // of an error over what its own value allows
+  double count = 0;
+
+  void add(double error, double right, Output output);
+  void add(const ErrorsTogether& others);
+  // Above 1: wrong.
+  double over_limit(Output output) const;
+};
+
+ErrorsTogether errors_of_row(const RightRow& right, const void* c);
+
 }  // namespace thresher

@@ -150,6 +150,10 @@ class Witness::Products {
                     const std::vector<OutputView>& outputs, Rigour rigour) const {
     check_views(problem, inputs, outputs, rigour);
     Conformance result{.checked_count = element_count_};
+    if (rigour == Rigour::kTogether) {
+      judge_together(problem, errors_together(problem, inputs, signs, outputs), result);
+      return result;
+    }
     double squares = 0;
     std::vector<std::size_t> suspect_rows;
     std::mutex mutex;
@@ -302,6 +306,21 @@ class Witness::Products {
         view.stride_elements == 0 ? problem.groups[place.group].n : view.stride_elements;
     return static_cast<const std::byte*>(view.c) +
            place.row * stride * bytes_per_element(problem.output);
+  }
+
+  // By group.
+  std::vector<ErrorsTogether> errors_together(const Problem& problem, const Inputs& inputs,
+                                              const RowSigns& signs,
+                                              const std::vector<OutputView>& outputs) const {
+    std::vector<ErrorsTogether> groups(problem.groups.size());
+    std::mutex mutex;
+    for_each_row([&](std::size_t index) {
+      const ErrorsTogether errors =
+          errors_of_row(right_row(problem, inputs, signs, index), row_of(problem, outputs, index));
+      const std::lock_guard lock(mutex);
+      groups[rows_[index].group].add(errors);
+    });
+    return groups;
   }
 
   void ask_oracle(const Problem& problem, const Inputs& inputs, const RowSigns& signs,

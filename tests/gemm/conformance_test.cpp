@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 
+#include "gemm/bound.hpp"
 #include "gemm/fp32_model.hpp"
 #include "gemm/oracle.hpp"
 #include "gemm/suite.hpp"
@@ -209,6 +210,70 @@ TEST(Conformance, AMillionHonestElementsAreAsPreciseAsExpected) {
     EXPECT_TRUE(found.ok) << found.first_failure;
     if (output == Output::kFp32) continue;
     EXPECT_GT(found.mean_square, 0.99) << "one rounding is all there is to see";
+  }
+}
+
+// A foreign kernel that rounds products to 16 bits before their gate, and the result again.
+void round_products(Case& c, Output output) {
+  Problem products = c.problem;
+  products.op = Op::kGemm;
+  products.output = output;
+  for (std::size_t g = 0; g < c.problem.groups.size(); ++g) {
+    GroupInputs side = c.inputs.groups[g];
+    const auto rounded = [&](std::int64_t row, std::int64_t column) {
+      const auto group = static_cast<std::int64_t>(g);
+      const double value = oracle(products, side, group, row, column).value;
+      return output_value(round_to_output(value, output), output);
+    };
+    for (std::int64_t row = 0; row < c.problem.groups[g].m; ++row) {
+      for (std::int64_t column = 0; column < c.problem.groups[g].n; ++column) {
+        side = c.inputs.groups[g];
+        const double gate = rounded(row, column);
+        std::swap(side.b, side.b_up);
+        std::swap(side.alpha, side.alpha_up);
+        c.set(g, row, column, round_to_output(silu(gate) * rounded(row, column), output));
+      }
+    }
+  }
+}
+
+TEST(Conformance, RoundingAgainAndAgainIsJudgedTogether) {
+  for (const Output output : {Output::kFp16, Output::kBf16}) {
+    SCOPED_TRACE(std::string(to_string(output)));
+    Case c(problem_of(Op::kDual, output, {{12, 40, 256}, {0, 4, 32}, {1, 8, 64}}),
+           InputFamily::kNatural);
+    round_products(c, output);
+    EXPECT_FALSE(c.check(Rigour::kTypical).ok) << "the contract allows one rounding";
+    const Conformance found = c.check(Rigour::kTogether);
+    EXPECT_TRUE(found.ok) << found.first_failure;
+    EXPECT_EQ(found.checked_count, 12 * 40 + 8);
+    EXPECT_GT(found.max_error_over_bound, 0.1);
+    EXPECT_LT(found.max_error_over_bound, 0.7);
+
+    // One element that is another's, far too little to show among all of a larger matrix.
+    const Case right = c;
+    double largest = 0;
+    for (std::int64_t column = 0; column < 40; ++column) {
+      const double value = output_value(right.get(0, 7, column), output);
+      if (std::abs(value) <= std::abs(largest)) continue;
+      largest = value;
+      c = right;
+      c.set(0, 7, column, round_to_output(0.7 * value, output));
+    }
+    EXPECT_FALSE(c.check(Rigour::kTogether).ok);
+    // A small group that is wrong beside a large one that is right.
+    c = right;
+    for (std::int64_t column = 0; column < 8; ++column) {
+      const double value = output_value(c.get(2, 0, column), output);
+      c.set(2, 0, column, round_to_output(1.05 * value, output));
+    }
+    const Conformance wrong = c.check(Rigour::kTogether);
+    EXPECT_FALSE(wrong.ok);
+    EXPECT_GT(wrong.max_error_over_bound, 1);
+    EXPECT_NE(wrong.first_failure.find("group 2: errors are "), std::string::npos)
+        << wrong.first_failure;
+    c.set(0, 0, 0, output == Output::kFp16 ? 0x7e00 : 0x7fc0);  // NaN
+    EXPECT_FALSE(c.check(Rigour::kTogether).ok);
   }
 }
 

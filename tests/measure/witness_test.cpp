@@ -194,6 +194,26 @@ TEST_F(WitnessTest, FindsNarrowArithmetic) {
   }
 }
 
+// As the oracle alone does (gemm/conformance_test.cpp).
+TEST_F(WitnessTest, JudgesTogetherWhatIsRoundedOften) {
+  use(make_problem({5, 0, 9}, 72, 256, Op::kDual, Activations::kBf16, Output::kBf16),
+      InputFamily::kNatural);
+  for (auto& group : buffers_) {
+    for (std::size_t i = 0; i + 1 < group.size(); i += 2) group[i] &= 0xfc;  // two bits of eight
+  }
+  const auto together = [&] {
+    return witness_->judge(problem_.output, views_of(buffers_), Rigour::kTogether);
+  };
+  const Conformance alone = check_outputs(problem_, inputs_, views_of(buffers_), Rigour::kTogether);
+  EXPECT_NEAR(together().max_error_over_bound, alone.max_error_over_bound, 1e-3);
+  EXPECT_TRUE(together().ok) << together().first_failure;
+  EXPECT_FALSE(judged().ok);
+  for (std::size_t i = 0; i + 1 < buffers_[2].size(); i += 2) buffers_[2][i] &= 0xc0;
+  EXPECT_FALSE(together().ok);
+  EXPECT_NE(together().first_failure.find("group 2: errors are "), std::string::npos)
+      << together().first_failure;
+}
+
 TEST_F(WitnessTest, LeavesSmallProblemsToTheOracle) {
   use(make_problem({3}, 8, 32, Op::kGemm, Activations::kNvfp4, Output::kFp16), InputFamily::kExact);
   Witness oracle(engine_, problem_, inputs_, {});
