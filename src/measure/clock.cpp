@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "measure/gpu_clock.hpp"
+#include "measure/statistics.hpp"
 
 namespace thresher::measure {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 using HostTime = std::chrono::steady_clock;
 
 constexpr auto kRest = std::chrono::microseconds(200);
+constexpr int kAskingTrials = 21;
 
 double us_since(HostTime::time_point begin) {
   return std::chrono::duration<double, std::micro>(HostTime::now() - begin).count();
@@ -31,7 +33,18 @@ class HostClock : public Clock {
   std::string description() const override {
     return std::string(words_of(single_ ? Surroundings::kAlone : Surroundings::kBackToBack));
   }
-  void get_ready(const std::vector<Entrant>& entrants) override { entrants_ = &entrants; }
+  TimedApart timed_apart(std::size_t entrant) const override {
+    if (!(*entrants_)[entrant].ask_us) return {};
+    return {.how = "in another process, until it answers, less an empty call",
+            .taken_off_us = asking_us_[entrant]};
+  }
+  void get_ready(const std::vector<Entrant>& entrants) override {
+    entrants_ = &entrants;
+    asking_us_.clear();
+    for (const Entrant& entrant : entrants) {
+      asking_us_.push_back(entrant.ask_us ? asking_us(entrant, {kForeignCall}) : 0);
+    }
+  }
 
   // Nobody else can work meanwhile: a queued sample is taken at once.
   void queue(const std::vector<std::size_t>& order) override {
@@ -40,9 +53,7 @@ class HostClock : public Clock {
       const std::size_t copy = next_copy();
       prepare(index, copy);
       if (single_) rest();
-      const HostTime::time_point begin = HostTime::now();
-      (*entrants_)[index].enqueue(copy);
-      us.push_back(us_since(begin));
+      us.push_back(call_us(index, copy));
     }
   }
 
@@ -55,11 +66,19 @@ class HostClock : public Clock {
   std::size_t run_untimed(std::size_t entrant) override {
     const std::size_t copy = next_copy();
     prepare(entrant, copy);
-    (*entrants_)[entrant].enqueue(copy);
+    call_us(entrant, copy);
     return copy;
   }
 
  private:
+  double call_us(std::size_t index, std::size_t copy) const {
+    const Entrant& entrant = (*entrants_)[index];
+    if (entrant.ask_us) return std::max(0.0, entrant.ask_us({copy}) - asking_us_[index]);
+    const HostTime::time_point begin = HostTime::now();
+    entrant.enqueue(copy);
+    return us_since(begin);
+  }
+
   void prepare(std::size_t entrant, std::size_t copy) const {
     const auto& prepare = (*entrants_)[entrant].prepare;
     if (prepare) prepare(copy);
@@ -78,11 +97,18 @@ class HostClock : public Clock {
   const std::size_t copy_count_;
   const bool single_;
   const std::vector<Entrant>* entrants_ = nullptr;
+  std::vector<double> asking_us_;  // by entrant
   std::size_t next_ = 0;
   std::deque<std::vector<double>> taken_us_;
 };
 
 }  // namespace
+
+double asking_us(const Entrant& entrant, const std::vector<std::size_t>& copies) {
+  std::vector<double> us;
+  for (int trial = 0; trial < kAskingTrials; ++trial) us.push_back(entrant.ask_us(copies));
+  return median(us);
+}
 
 std::unique_ptr<Clock> make_clock(const Engine& engine, const ClockOptions& options) {
   if (const gpu::Gpu* gpu = gpu::find_gpu(engine)) return make_gpu_clock(*gpu, options);

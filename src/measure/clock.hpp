@@ -15,12 +15,20 @@
 
 namespace thresher::measure {
 
+// Among the copies that another process is asked to compute with: a small kernel of somebody else.
+inline constexpr std::size_t kForeignCall = ~std::size_t{0};
+
 // Whoever is timed: a variant, or a peer. Its calls take turns at copies of the weights.
 struct Entrant {
   std::string name;
   Problem problem;  // as this one computes it: a peer may write another output type
   // Queues one call that reads copy `copy` of the weights, on the clock's stream.
   std::function<void(std::size_t copy)> enqueue;
+  // Instead of that, of one in another process, whose calls nobody else can queue: asks it for a
+  // call on each of these copies, in this order, and says how many us passed until its answer.
+  std::function<double(const std::vector<std::size_t>& copies)> ask_us;
+  // How its outputs are judged.
+  Rigour rigour = Rigour::kTypical;
   // Nothing, or what is done for that call before the time begins, by clocks that prepare.
   std::function<void(std::size_t copy)> prepare;
   // Overwrites the outputs of that copy, and looks at them.
@@ -33,6 +41,12 @@ struct ClockOptions {
   Surroundings surroundings = Surroundings::kForeign;
   bool graph = true;  // samples are replays of a graph of many calls, or launches of as many
   std::size_t copy_count = 1;
+};
+
+// How somebody is timed whom the clock cannot time as all others.
+struct TimedApart {
+  std::string how;          // empty: as all others
+  double taken_off_us = 0;  // of every sample: what asking costs
 };
 
 class Clock {
@@ -52,6 +66,8 @@ class Clock {
   virtual double settling_seconds() const = 0;
   // "single calls", "among foreign kernels, sustained": for tables and records.
   virtual std::string description() const = 0;
+  // Of an entrant that is timed otherwise than the others, once it is ready.
+  virtual TimedApart timed_apart(std::size_t entrant) const = 0;
 
   // The entrants, before any of them is timed. They must outlive the clock's last use.
   virtual void get_ready(const std::vector<Entrant>& entrants) = 0;
@@ -63,6 +79,10 @@ class Clock {
   // Queues one sample's calls, untimed, waits for them, and says which copy the last one had.
   virtual std::size_t run_untimed(std::size_t entrant) = 0;
 };
+
+// What asking costs, the median of a few times: an entrant in another process is asked for these
+// copies, which are as good as none.
+double asking_us(const Entrant& entrant, const std::vector<std::size_t>& copies);
 
 std::unique_ptr<Clock> make_clock(const Engine& engine, const ClockOptions& options);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/gpu_clock.hpp"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <deque>
 #include <optional>
@@ -19,6 +21,9 @@ constexpr std::size_t kCallsPerSampleMin = 16;
 // Clocks of a GPU that was idle are higher than those it keeps under load.
 constexpr double kSettlingSeconds = 1;
 constexpr auto kIdle = std::chrono::microseconds(500);
+// While another process is asked, its answer awaited and the process stopped again, the device does
+// nothing. So its samples are longer than ours: it shall work for nearly all of the time.
+constexpr std::size_t kSamplesPerAsking = 4;
 
 // Somebody else's kernel, as an element-wise step of a model would be: it reads and writes a piece
 // of memory, starts when all before it has ended, and lets nothing behind it start early.
@@ -75,10 +80,25 @@ class GpuClock : public Clock {
     return std::string(words_of(options_.surroundings)) + ", sustained load";
   }
 
+  TimedApart timed_apart(std::size_t entrant) const override {
+    if (!is_asked(entrant)) return {};
+    return {.how = fmt::format("in another process, by the host's clock until it answers, {} calls "
+                               "at a time, less {}",
+                               asked_call_count(),
+                               foreign_ ? "the foreign kernels alone" : "an empty call"),
+            .taken_off_us = asking_us_[entrant]};
+  }
+
   void get_ready(const std::vector<Entrant>& entrants) override {
     entrants_ = &entrants;
     graphs_.clear();
+    asking_us_.assign(entrants.size(), 0);
     for (std::size_t i = 0; i < entrants.size(); ++i) {
+      if (is_asked(i)) {
+        graphs_.emplace_back();
+        get_asked_ready(i);
+        continue;
+      }
       // Once outside of any capture: whatever an entrant does on its first call is done then.
       enqueue_calls(i);
       stream_.synchronize();
@@ -91,6 +111,10 @@ class GpuClock : public Clock {
     Round round;
     if (foreign_) round.foreign = timed([&] { launch_foreign(); });
     for (const std::size_t index : order) {
+      if (is_asked(index)) {
+        round.samples.push_back({.asked_us = ask_us(index)});
+        continue;
+      }
       if (is_alone()) let_idle();
       round.samples.push_back(timed([&] { launch(index); }));
     }
@@ -102,21 +126,29 @@ class GpuClock : public Clock {
     queued_.pop_front();
     const double foreign_us = round.foreign ? us_of(*round.foreign) : 0;
     std::vector<double> us;
-    for (const Sample& sample : round.samples) us.push_back(us_of(sample) - foreign_us);
+    for (const Sample& sample : round.samples) {
+      us.push_back(sample.begin ? us_of(sample) - foreign_us : sample.asked_us);
+    }
     return us;
   }
 
   std::size_t run_untimed(std::size_t entrant) override {
     const std::size_t last_copy = (next_copy_ + call_count_ - 1) % options_.copy_count;
+    if (is_asked(entrant)) {
+      ask_us(entrant);
+      return last_asked_copy_;
+    }
     launch(entrant);
     stream_.synchronize();
     return last_copy;
   }
 
  private:
+  // Between events on our stream; of whoever computes in another process, what he took.
   struct Sample {
-    gpu::Event begin;
-    gpu::Event end;
+    std::optional<gpu::Event> begin = {};
+    std::optional<gpu::Event> end = {};
+    double asked_us = 0;
   };
   struct Round {
     std::optional<Sample> foreign;
@@ -124,6 +156,41 @@ class GpuClock : public Clock {
   };
 
   bool is_alone() const { return options_.surroundings == Surroundings::kAlone; }
+
+  bool is_asked(std::size_t index) const { return (*entrants_)[index].ask_us != nullptr; }
+
+  std::size_t asked_call_count() const { return is_alone() ? 1 : kSamplesPerAsking * call_count_; }
+
+  // The calls of a sample in another process; where somebody else's kernels stand before them,
+  // those alone are asked for too.
+  std::vector<std::size_t> asked_copies(bool with_calls) const {
+    std::vector<std::size_t> copies;
+    for (std::size_t i = 0; i < asked_call_count(); ++i) {
+      if (foreign_) copies.push_back(kForeignCall);
+      if (with_calls) copies.push_back((next_copy_ + i) % options_.copy_count);
+    }
+    if (copies.empty()) copies.push_back(kForeignCall);
+    return copies;
+  }
+
+  void get_asked_ready(std::size_t index) {
+    const Entrant& entrant = (*entrants_)[index];
+    stream_.synchronize();
+    entrant.ask_us(asked_copies(true));
+    asking_us_[index] = asking_us(entrant, asked_copies(false));
+  }
+
+  // Nobody else has work on the device meanwhile: two processes would take turns there, each on the
+  // other's time.
+  double ask_us(std::size_t index) {
+    stream_.synchronize();
+    if (is_alone()) let_idle();
+    const std::vector<std::size_t> copies = asked_copies(true);
+    const double us = (*entrants_)[index].ask_us(copies) - asking_us_[index];
+    last_asked_copy_ = copies.back();
+    if (is_alone()) next_copy_ = (next_copy_ + 1) % options_.copy_count;
+    return us / static_cast<double>(asked_call_count());
+  }
 
   template <typename Record>
   std::optional<gpu::Graph> captured(const Record& record) const {
@@ -155,10 +222,10 @@ class GpuClock : public Clock {
 
   template <typename Launch>
   Sample timed(const Launch& launch_sample) const {
-    Sample sample{gpu::Event(device_), gpu::Event(device_)};
-    sample.begin.record(stream_);
+    Sample sample{.begin = gpu::Event(device_), .end = gpu::Event(device_)};
+    sample.begin->record(stream_);
     launch_sample();
-    sample.end.record(stream_);
+    sample.end->record(stream_);
     return sample;
   }
 
@@ -168,8 +235,8 @@ class GpuClock : public Clock {
   }
 
   double us_of(const Sample& sample) const {
-    sample.end.synchronize();
-    return gpu::microseconds_between(sample.begin, sample.end) / static_cast<double>(call_count_);
+    sample.end->synchronize();
+    return gpu::microseconds_between(*sample.begin, *sample.end) / static_cast<double>(call_count_);
   }
 
   const gpu::Device& device_;
@@ -182,6 +249,8 @@ class GpuClock : public Clock {
   std::optional<gpu::Graph> foreign_graph_;
   std::deque<Round> queued_;
   std::size_t next_copy_ = 0;
+  std::vector<double> asking_us_;  // by entrant
+  std::size_t last_asked_copy_ = 0;
 };
 
 }  // namespace

@@ -41,6 +41,7 @@ class Series {
     check_all();
     for (std::size_t i = 0; i < entrants_.size(); ++i) {
       timings_[i].name = entrants_[i].name;
+      timings_[i].apart = clock_.timed_apart(i);
       timings_[i].us = median_interval(samples_us_[i]);
       timings_[i].sample_count = static_cast<std::int64_t>(samples_us_[i].size());
     }
@@ -139,7 +140,7 @@ class Series {
 Judge by_witness(const Witness& witness) {
   return [&witness](const Entrant& entrant, std::size_t copy) {
     Conformance conformance =
-        witness.judge(entrant.problem.output, entrant.fetch(copy), Rigour::kTypical);
+        witness.judge(entrant.problem.output, entrant.fetch(copy), entrant.rigour);
     if (conformance.ok) conformance.first_failure = entrant.find_trespass();
     return conformance;
   };

@@ -18,6 +18,7 @@ struct Timing {
   MedianInterval us;
   std::int64_t sample_count = 0;
   double max_error_over_bound = 0;
+  TimedApart apart;
   std::string first_failure;  // of the arithmetic contract
 };
 

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "gpu/backend.hpp"
 #include "gpu/gemm_device.hpp"
 #include "gpu/runtime/fake_driver.hpp"
@@ -94,6 +96,44 @@ TEST_F(GpuClockTest, AloneASampleIsOneCall) {
   EXPECT_EQ(fake_.calls_of("cuStreamSynchronize"), 4);
   EXPECT_EQ(copies_, (std::vector<std::size_t>{0, 1, 2, 0}));
   EXPECT_EQ(clock->collect_us(), std::vector<double>{kSampleUs});
+}
+
+// It has the device to itself when it is asked, for more calls than one of our samples has; the
+// foreign kernels between them are its own, and their time is taken off.
+TEST_F(GpuClockTest, AsksWhoComputesElsewhere) {
+  std::vector<std::vector<std::size_t>> asked;
+  for (const Surroundings surroundings :
+       {Surroundings::kForeign, Surroundings::kBackToBack, Surroundings::kAlone}) {
+    SCOPED_TRACE(std::string(to_string(surroundings)));
+    const bool is_foreign = surroundings == Surroundings::kForeign;
+    const bool is_alone = surroundings == Surroundings::kAlone;
+    const std::size_t calls = is_alone ? 1 : 4 * kCalls;
+    const auto clock = make_clock(*engine_, {.surroundings = surroundings, .copy_count = kCopies});
+    // So many us for whatever surrounds calls, and 7 for a call.
+    entrants_ = {{.name = "here", .enqueue = [](std::size_t) {}},
+                 {.name = "elsewhere", .ask_us = [&](const std::vector<std::size_t>& copies) {
+                    asked.push_back(copies);
+                    const auto count = std::count(copies.begin(), copies.end(), kForeignCall);
+                    return 50.0 + 7.0 * static_cast<double>(copies.size() - count);
+                  }}};
+    clock->get_ready(entrants_);
+    EXPECT_EQ(clock->timed_apart(0).how, "");
+    EXPECT_EQ(clock->timed_apart(1).taken_off_us, 50);
+    EXPECT_EQ(asked.back(), std::vector<std::size_t>(is_foreign ? calls : 1, kForeignCall));
+    fake_.calls.clear();
+    clock->queue({0, 1});
+    EXPECT_EQ(fake_.calls.back(), "cuStreamSynchronize") << "nobody else has work there";
+    std::vector<std::size_t> expected;
+    for (std::size_t i = 0; i < calls; ++i) {
+      if (is_foreign) expected.push_back(kForeignCall);
+      expected.push_back(i % kCopies);
+    }
+    EXPECT_EQ(asked.back(), expected);
+    const std::vector<double> us = clock->collect_us();
+    ASSERT_EQ(us.size(), 2u);
+    EXPECT_DOUBLE_EQ(us[1], 7);
+    EXPECT_EQ(clock->run_untimed(1), is_alone ? 1 : kCopies - 1);
+  }
 }
 
 // A device that computes nothing: the layer's call is queued, captured and timed in all three ways,

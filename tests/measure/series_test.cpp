@@ -59,6 +59,49 @@ TEST_F(SeriesTest, EveryEntrantPlaysEveryRound) {
   EXPECT_LE(timings[0].max_error_over_bound, 1);
 }
 
+// Whoever computes in another process says himself how long he took, and what asking costs is no
+// part of it.
+TEST_F(SeriesTest, AsksWhoComputesElsewhere) {
+  int empty_calls = 0;
+  int calls = 0;
+  Entrant elsewhere = entrant(
+      "elsewhere", [] {}, first_);
+  elsewhere.enqueue = nullptr;
+  elsewhere.ask_us = [&](const std::vector<std::size_t>& copies) {
+    EXPECT_EQ(copies.size(), 1u);
+    if (copies.front() == kForeignCall) return 30.0 + ++empty_calls % 3;
+    ++calls;
+    answer(first_);
+    return 1031.0;
+  };
+  const std::vector<Timing> timings =
+      play({elsewhere, entrant(
+                           "here", [&] { answer(second_); }, second_)});
+  EXPECT_GT(empty_calls, 10);
+  EXPECT_GT(calls, timings[0].sample_count);
+  EXPECT_EQ(timings[0].us.median, 1000);
+  EXPECT_EQ(timings[0].apart.taken_off_us, 31);
+  EXPECT_NE(timings[0].apart.how.find("in another process"), std::string::npos);
+  EXPECT_EQ(timings[0].first_failure, "");
+  EXPECT_EQ(timings[1].apart.how, "");
+}
+
+TEST_F(SeriesTest, JudgesAsTheEntrantSays) {
+  Entrant coarse = entrant(
+      "coarse",
+      [&] {
+        answer(first_);
+        // The last of eight bits.
+        for (std::int64_t column = 0; column < 5; ++column) {
+          element_address(problem_, first_, 0, 0, column)[0] &= 0xf8;
+        }
+      },
+      first_);
+  EXPECT_NE(play({coarse})[0].first_failure, "");
+  coarse.rigour = Rigour::kTogether;
+  EXPECT_EQ(play({coarse})[0].first_failure, "");
+}
+
 // Outputs are poisoned before every timed call, so an answer left over from an earlier one is none.
 TEST_F(SeriesTest, CatchesWhoStopsWorking) {
   int calls = 0;
@@ -90,6 +133,9 @@ class ScriptedClock : public Clock {
   bool checks_every_sample() const override { return false; }
   double settling_seconds() const override { return 0; }
   std::string description() const override { return "scripted"; }
+  TimedApart timed_apart(std::size_t entrant) const override {
+    return entrant == 0 ? TimedApart{} : TimedApart{.how = "by hand", .taken_off_us = 3};
+  }
   void get_ready(const std::vector<Entrant>& entrants) override { entrants_ = &entrants; }
   void queue(const std::vector<std::size_t>& order) override {
     queued_.push_back(order);
