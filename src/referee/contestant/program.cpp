@@ -108,6 +108,13 @@ std::string found_program(const std::string& program, const char* path) {
   return program;
 }
 
+std::string operators_program(const std::string& program, const char* path) {
+  for (const fs::path& folder : folders_of(path)) {
+    if (can_run(folder / program)) return (folder / program).string();
+  }
+  return program;
+}
+
 std::string passed_over_program(const Contestant& contestant, const char* path) {
   if (contestant.kind != ContestantKind::kCommand || contestant.command.empty()) return {};
   const std::string& program = contestant.command.front();

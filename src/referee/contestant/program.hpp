@@ -13,6 +13,9 @@ namespace thresher::referee {
 // somebody else. What is not found, or has a folder in its name, stays as it is.
 std::string found_program(const std::string& program, const char* path);
 
+// The first in `path` that the operator may run himself; `program` where there is none.
+std::string operators_program(const std::string& program, const char* path);
+
 // A sentence about the program that PATH has first and found_program passes over; empty: none.
 std::string passed_over_program(const Contestant& contestant, const char* path);
 

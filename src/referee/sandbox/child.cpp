@@ -43,6 +43,7 @@ std::int64_t memory_limit_of(const WorkOrder& order) {
 #if defined(THRESHER_SANITIZES_ADDRESS) || defined(THRESHER_SANITIZES_THREAD)
   return 0;
 #endif
+  if (order.confinement.is_operators) return 0;
   const bool has_driver = venue_of(order.job.backend).sandbox.no_memory_limit != nullptr;
   return order.limits.memory_bytes + (has_driver ? kMemoryOfDriver : 0);
 }

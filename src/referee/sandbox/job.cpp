@@ -50,7 +50,8 @@ std::string to_text(const WorkOrder& order) {
                   {"leaves_files", order.leaves_files},
                   {"readable", texts_of(order.readable)},
                   {"hidden", texts_of(order.confinement.hidden)},
-                  {"without", order.confinement.without}};
+                  {"without", order.confinement.without},
+                  {"is_operators", order.confinement.is_operators}};
   // Paths are bytes to the kernel and need not be UTF-8.
   return json.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
@@ -87,7 +88,8 @@ WorkOrder work_order_from_text(std::string_view text) {
             .memory_is_counted = json.at("memory_is_counted").get<bool>(),
             .processes_are_caged = json.at("processes_are_caged").get<bool>(),
             .confinement = {.hidden = paths_of(json.at("hidden")),
-                            .without = json.at("without").get<std::vector<std::string>>()}};
+                            .without = json.at("without").get<std::vector<std::string>>(),
+                            .is_operators = json.at("is_operators").get<bool>()}};
   } catch (const Json::exception& error) {
     throw Error(fmt::format("the work order cannot be read: {}", error.what()));
   }

@@ -131,6 +131,7 @@ void volunteer_for_memory_killer() {
     arguments.push_back(const_cast<char*>(argument.c_str()));
   }
   arguments.push_back(nullptr);
+  fcntl(kControlFd, F_SETFD, FD_CLOEXEC);
   report("started");
   execvp(arguments[0], arguments.data());
   fail(fmt::format("user {} cannot run {}: {}", geteuid(), job.command[0], std::strerror(errno)));
@@ -149,15 +150,22 @@ void volunteer_for_memory_killer() {
     report("refused " + refusals.texts()[i]);
   }
   close_range(kControlFd + 1, ~0u, 0);
-  if (order.job.kind == JobKind::kCommand) {
-    fcntl(kControlFd, F_SETFD, FD_CLOEXEC);
-    become(order.job);
-  }
+  if (order.job.kind == JobKind::kCommand) become(order.job);
   report("started");
   close(kControlFd);
   if (order.job.kind == JobKind::kCompile) _exit(compile_cuda(order.job));
   if (order.job.kind != JobKind::kProbe) serve(order.job);
   _exit(0);
+}
+
+// Only what ends it with all that it has started.
+[[noreturn]] void launch_operators_program(const Job& job) {
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  const pid_t keeper = getpid();
+  if (const pid_t program = fork_or_fail(); program != 0) keep(program);
+  die_with_parent(keeper);
+  close_range(kControlFd + 1, ~0u, 0);
+  become(job);
 }
 
 }  // namespace
@@ -166,6 +174,7 @@ void launch(const WorkOrder& order) {
   const auto referee = static_cast<pid_t>(order.referee_pid);
   die_with_parent(referee);
   const bool caged = enter_cage(order);
+  if (order.confinement.is_operators) launch_operators_program(order.job);
   Refusals refusals(order.confinement.without);
   const SandboxNeeds& needs = venue_of(order.job.backend).sandbox;
   const std::vector<std::filesystem::path> hidden = hidden_of(order, refusals);

@@ -52,6 +52,9 @@ struct Confinement {
   std::vector<std::filesystem::path> hidden;
   // Layers to do without, as if the kernel refused them, alone or with the reason ("layer: why").
   std::vector<std::string> without;
+  // No sandbox: a program of the operator's, which runs as himself, in his environment, and is only
+  // stopped, and ended with all that it has started. Never for a contestant.
+  bool is_operators = false;
 };
 
 // What a process may map besides its own memory. Libraries are the most of it: CUDA's alone, which

@@ -48,6 +48,16 @@ TEST_F(Programs, AreTheFirstOnesThatRun) {
   EXPECT_EQ(found_program("python3", ""), "python3");
 }
 
+TEST_F(Programs, OfTheOperatorsAreThoseThatHeMayRun) {
+  const std::string closed = add(first_, "python3", 0644);
+  const std::string runs = add(second_, "python3", 0700);
+  EXPECT_EQ(operators_program("python3", path_.c_str()), runs);
+  chmod(closed.c_str(), 0700);
+  EXPECT_EQ(operators_program("python3", path_.c_str()), closed);
+  EXPECT_EQ(operators_program("python4", path_.c_str()), "python4");
+  EXPECT_EQ(operators_program("python3", nullptr), "python3");
+}
+
 TEST_F(Programs, ThatContestantsMayNotRunArePassedOver) {
   if (geteuid() != 0) GTEST_SKIP() << "only under root contestants are somebody else";
   const Contestant contestant{.kind = ContestantKind::kCommand, .command = {"python3"}};

@@ -9,18 +9,20 @@ namespace thresher::referee {
 namespace {
 
 TEST(WorkOrder, ReadsBack) {
-  const WorkOrder order{.job = {.kind = JobKind::kCommand,
-                                .command = {"python3", "a \"quoted\" word", "\n"},
-                                .folder = "/some where"},
-                        .limits = {.cpu_seconds = 1,
-                                   .memory_bytes = std::int64_t{1} << 40,
-                                   .file_bytes = 3,
-                                   .open_files = 4,
-                                   .processes = 5},
-                        .scratch = "/tmp/x",
-                        .referee_pid = 1234,
-                        .memory_is_counted = true,
-                        .processes_are_caged = true};
+  const WorkOrder order{
+      .job = {.kind = JobKind::kCommand,
+              .command = {"python3", "a \"quoted\" word", "\n"},
+              .folder = "/some where"},
+      .limits = {.cpu_seconds = 1,
+                 .memory_bytes = std::int64_t{1} << 40,
+                 .file_bytes = 3,
+                 .open_files = 4,
+                 .processes = 5},
+      .scratch = "/tmp/x",
+      .referee_pid = 1234,
+      .memory_is_counted = true,
+      .processes_are_caged = true,
+      .confinement = {.hidden = {"/home"}, .without = {"freezer"}, .is_operators = true}};
   const WorkOrder read = work_order_from_text(to_text(order));
   EXPECT_EQ(read.job.kind, JobKind::kCommand);
   EXPECT_EQ(read.job.command, order.job.command);
@@ -31,6 +33,10 @@ TEST(WorkOrder, ReadsBack) {
   EXPECT_EQ(read.referee_pid, 1234);
   EXPECT_TRUE(read.memory_is_counted);
   EXPECT_TRUE(read.processes_are_caged);
+  EXPECT_EQ(read.confinement.hidden, order.confinement.hidden);
+  EXPECT_EQ(read.confinement.without, order.confinement.without);
+  EXPECT_TRUE(read.confinement.is_operators);
+  EXPECT_FALSE(work_order_from_text(to_text(WorkOrder{})).confinement.is_operators);
 }
 
 TEST(WorkOrder, KeepsWhatCudaNeeds) {

@@ -71,6 +71,33 @@ TEST_F(Sandbox, EnvironmentIsClean) {
   EXPECT_EQ(said("echo ${THRESHER_SECRET-clean} $HOME"), "clean " + scratch_.path().string());
 }
 
+// His own program has his environment and his rights; it is stopped and ended all the same.
+TEST_F(Sandbox, IsNotAroundTheOperatorsPrograms) {
+  setenv("THRESHER_SECRET", "x", 1);
+  const std::string script =
+      "sleep 1000 & echo $! ${THRESHER_SECRET-clean} $(id -u) $(ulimit -v); read line; echo $line";
+  Child child(
+      {.program = kProgram,
+       .order = {.job = {.kind = JobKind::kCommand, .command = {"sh", "-c", script}, .folder = "/"},
+                 .scratch = scratch_.path(),
+                 .confinement = {.is_operators = true}}});
+  ASSERT_TRUE(child.wait_until_started(Clock::now() + 10s)) << child.describe_end();
+  const Answer answer = child.await_line(Clock::now() + 10s);
+  ASSERT_EQ(answer.heard, Heard::kLine) << child.describe_end();
+  const std::string rest = answer.line.substr(answer.line.find(' ') + 1);
+  EXPECT_EQ(rest, fmt::format("x {} unlimited", getuid()));
+  const pid_t sleeper = std::stoi(answer.line);
+  EXPECT_EQ(::kill(sleeper, 0), 0) << "it is in our own process namespace";
+  child.stop();
+  EXPECT_TRUE(child.settle(Clock::now() + 10s));
+  child.resume();
+  child.send("on\n");
+  EXPECT_EQ(child.await_line(Clock::now() + 10s).line, "on");
+  child.kill();
+  for (int i = 0; i < 100 && ::kill(sleeper, 0) == 0; ++i) std::this_thread::sleep_for(20ms);
+  EXPECT_NE(::kill(sleeper, 0), 0) << "what it started outlives it";
+}
+
 // "gpu:1" is the same GPU to the referee and to the contestant, whatever a scheduler has hidden.
 TEST_F(Sandbox, SeesTheGpusThatTheRefereeSees) {
   const std::string numbers = "echo \"${CUDA_VISIBLE_DEVICES-all}\" ${CUDA_DEVICE_ORDER-any}";
