@@ -35,3 +35,7 @@ thresher_embed(thresher_tools kArenaFiles BASE ${PROJECT_SOURCE_DIR}/src FILES $
 thresher_embed(thresher_tools kPeerKernelSources BASE ${PROJECT_SOURCE_DIR}
                FILES ${PROJECT_SOURCE_DIR}/bench/gpu_peer_kernels.cuh
                      ${PROJECT_SOURCE_DIR}/bench/gpu_peer_args.hpp)
+# Peers that are programs, and who speaks the protocol for them.
+file(GLOB peer_programs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/programs/*.py)
+thresher_embed(thresher_tools kPeerPrograms BASE ${PROJECT_SOURCE_DIR}
+               FILES ${PROJECT_SOURCE_DIR}/pitches/serve.py ${peer_programs})

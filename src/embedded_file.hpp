@@ -28,6 +28,7 @@ extern const EmbeddedFiles kContestantHeaders;  // as contestants include them
 extern const EmbeddedFiles kKernelSources;      // device code, as an #include calls it
 extern const EmbeddedFiles kArenaFiles;         // entries' Python, and their device code
 extern const EmbeddedFiles kPeerKernelSources;  // that of the peers in bench/
+extern const EmbeddedFiles kPeerPrograms;       // peers in processes of their own
 
 // Null if there is none.
 inline const EmbeddedFile* find_embedded(EmbeddedFiles files, std::string_view name) {

@@ -170,11 +170,9 @@ class Bench {
     lane.lane.thread_count = lane.engine.thread_count();
     lane.lane.ceilings = lane.engine.state().measure_ceilings(ceiling_seconds());
     if (!options_.peers) return;
-    try {
-      lane.peers = bench::find_peers(lane.engine);
-    } catch (const Error& error) {
-      throw Error(fmt::format("{}, or leave --peers out", error.what()));
-    }
+    std::vector<Problem> problems;
+    for (const SelectedProblem& selected : problems_) problems.push_back(selected.problem);
+    lane.peers = bench::find_peers(lane.engine, {.problems = std::move(problems)});
   }
 
   // Beside the calls that cast the doubt, and for all rows of the lane.
@@ -207,17 +205,14 @@ class Bench {
     if (variants.empty()) return;
     std::vector<Entrant> entrants;
     for (VariantEntrant& variant : variants) entrants.push_back(variant.entrant(clock->stream()));
-    bench::PeerEntrants peers;
-    if (lane.peers) {
-      peers = lane.peers->make(problem, inputs, cold.copy_count(), clock->stream());
-    }
-    for (const std::string& note : peers.notes) tell(fmt::format("{}: {}", problem.name, note));
+    const bench::PeerEntrants peers =
+        peers_for(lane, problem, inputs, cold.copy_count(), clock->stream());
     entrants.insert(entrants.end(), peers.entrants.begin(), peers.entrants.end());
 
     measure::Witness witness(lane.engine, problem, inputs, {.seed = options_.seed});
     witness.testify(inputs);
-    const std::vector<Timing> timings = measure::play_series(
-        *clock, entrants, measure::by_witness(witness),
+    const std::vector<Timing> timings = played(
+        lane, *clock, entrants, measure::by_witness(witness),
         {.seconds = options_.seconds, .seed = options_.seed, .copy_count = cold.copy_count()});
     for (const Timing& timing : timings) doubt_ceilings(lane, problem, timing.us.median);
     const int sm_mhz = lane.engine.state().clock_mhz();
@@ -237,6 +232,34 @@ class Bench {
            .peers = {first_peer, timings.end()},
            .host_us = queues ? measure::host_us(lane.engine, entrants[i], cold.copy_count()) : 0,
            .sm_mhz = sm_mhz});
+    }
+  }
+
+  bench::PeerEntrants peers_for(Lane& lane, const Problem& problem, const Inputs& inputs,
+                                std::size_t copy_count, void* stream) {
+    if (!lane.peers) return {};
+    bench::PeerEntrants peers = lane.peers->make(problem, inputs, copy_count, stream);
+    for (const std::string& note : peers.notes) tell(fmt::format("{}: {}", problem.name, note));
+    if (peers.entrants.empty()) {
+      throw Error(fmt::format("there are no peers for {}; install one, or leave --peers out",
+                              problem.name));
+    }
+    return peers;
+  }
+
+  // A peer that ends on the way is left out, and those that share its process; the rest play again.
+  std::vector<Timing> played(Lane& lane, measure::Clock& clock, std::vector<Entrant>& entrants,
+                             const measure::Judge& judge, const measure::SeriesOptions& options) {
+    while (true) {
+      try {
+        return measure::play_series(clock, entrants, judge, options);
+      } catch (const bench::PeerEnded& ended) {
+        tell(ended.what());
+        const std::vector<std::string> gone = lane.peers->end(ended);
+        std::erase_if(entrants, [&](const Entrant& entrant) {
+          return std::find(gone.begin(), gone.end(), entrant.name) != gone.end();
+        });
+      }
     }
   }
 
@@ -426,7 +449,8 @@ Command bench_command() {
                        .range = {{0.01, 3600}}},
                       {"--seed", &options->seed, "Where inputs and order come from"},
                       {"--peers", &options->peers,
-                       "Time OpenBLAS, on a GPU cuBLAS, side by side (docs/measuring.md)"},
+                       "Time OpenBLAS and torch, on a GPU cuBLAS, torch and Humming, side by side "
+                       "(docs/measuring.md)"},
                       {"--json", &options->json, "Print one JSON object per line"}},
           .run = [options] { return run_bench(*options); }};
 }

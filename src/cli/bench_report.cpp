@@ -18,6 +18,7 @@ namespace thresher::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using measure::TimedApart;
 using measure::Timing;
 
 // The half-width of the interval in percent of the median.
@@ -42,8 +43,24 @@ Cell error_cell(const Timing& timing) {
   return {fmt::format("{:.3f}", timing.max_error_over_bound), tone_of(timing)};
 }
 
-Cell ratio_cell(const BenchRow& row, const Timing& peer) {
-  return {fmt::format("{:.2f}x", ratio_against(row, peer)), tone_of(peer)};
+Cell ratio_cell(const BenchRow& row, const Timing* peer) {
+  if (peer == nullptr) return {"-"};
+  return {fmt::format("{:.2f}x", ratio_against(row, *peer)), tone_of(*peer)};
+}
+
+// Not every problem has every peer.
+const Timing* find_peer(const BenchRow& row, const std::string& name) {
+  const auto found = std::find_if(row.peers.begin(), row.peers.end(),
+                                  [&](const Timing& peer) { return peer.name == name; });
+  return found == row.peers.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> peer_names(const std::vector<BenchRow>& rows) {
+  std::vector<std::string> names;
+  for (const BenchRow& row : rows) {
+    for (const Timing& peer : row.peers) names.push_back(peer.name);
+  }
+  return distinct(names);
 }
 
 struct BenchColumn {
@@ -81,9 +98,10 @@ std::vector<BenchColumn> columns_for(const std::vector<BenchRow>& rows) {
   if (differs(rows, op_of)) columns.push_back({{"op"}, op_of});
   if (differs(rows, variant_of)) columns.push_back({{"variant"}, variant_of});
   for (BenchColumn& column : number_columns()) columns.push_back(std::move(column));
-  for (std::size_t i = 0; i < rows.front().peers.size(); ++i) {
-    columns.push_back({{rows.front().peers[i].name, Align::kRight},
-                       [i](const BenchRow& row) { return ratio_cell(row, row.peers[i]); }});
+  for (const std::string& name : peer_names(rows)) {
+    columns.push_back({{name, Align::kRight}, [name](const BenchRow& row) {
+                         return ratio_cell(row, find_peer(row, name));
+                       }});
   }
   return columns;
 }
@@ -106,6 +124,23 @@ std::string geomean_text(const std::vector<double>& ratios) {
   return ratios.empty() ? "none" : fmt::format("{:.2f}", measure::geomean(ratios));
 }
 
+void print_comparison(const std::string& peer, const std::vector<BenchRow>& rows) {
+  std::vector<double> ratios;
+  const BenchRow* least = nullptr;
+  TimedApart apart;
+  for (const BenchRow& row : rows) {
+    const Timing* timing = find_peer(row, peer);
+    if (timing == nullptr) continue;
+    ratios.push_back(ratio_against(row, *timing));
+    if (ratios.back() == *std::min_element(ratios.begin(), ratios.end())) least = &row;
+    if (timing->apart.taken_off_us >= apart.taken_off_us) apart = timing->apart;
+  }
+  fmt::print("  against {}: geomean {}x, least {:.2f}x ({})\n", peer, geomean_text(ratios),
+             ratio_against(*least, *find_peer(*least, peer)), least->problem.name);
+  if (apart.how.empty()) return;
+  fmt::print("    timed {}: {:.0f} us at most\n", apart.how, apart.taken_off_us);
+}
+
 void print_summary(const std::string& entrant, const std::vector<BenchRow>& rows) {
   std::vector<double> shares;
   for (const BenchRow& row : rows) {
@@ -114,16 +149,7 @@ void print_summary(const std::string& entrant, const std::vector<BenchRow>& rows
     if (share > 0 && share <= 1) shares.push_back(share);
   }
   fmt::print("{}: geomean {} of the speed of light\n", entrant, geomean_text(shares));
-  for (std::size_t i = 0; i < rows.front().peers.size(); ++i) {
-    std::vector<double> ratios;
-    const BenchRow* least = &rows.front();
-    for (const BenchRow& row : rows) {
-      ratios.push_back(ratio_against(row, row.peers[i]));
-      if (ratios.back() < ratio_against(*least, least->peers[i])) least = &row;
-    }
-    fmt::print("  against {}: geomean {}x, least {:.2f}x ({})\n", rows.front().peers[i].name,
-               geomean_text(ratios), ratio_against(*least, least->peers[i]), least->problem.name);
-  }
+  for (const std::string& name : peer_names(rows)) print_comparison(name, rows);
 }
 
 void print_heading(const std::vector<BenchRow>& rows) {
@@ -155,6 +181,10 @@ void print_json_line(const BenchRow& row) {
     peer_details[peer.name] = {{"low_us", peer.us.low},
                                {"high_us", peer.us.high},
                                {"max_error_over_bound", peer.max_error_over_bound}};
+    if (!peer.apart.how.empty()) {
+      peer_details[peer.name]["timed"] = peer.apart.how;
+      peer_details[peer.name]["taken_off_us"] = peer.apart.taken_off_us;
+    }
   }
   Json ceilings = Json::object();
   for (const auto& [name, value] : row.lane.ceilings.values) ceilings[name] = value;

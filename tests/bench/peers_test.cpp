@@ -21,7 +21,7 @@ TEST(HostPeers, ObeyTheContract) {
   if (Openblas::find() == nullptr) GTEST_SKIP() << Openblas::how_to_install();
   for (const int thread_count : {1, 2}) {
     const Engine engine({.thread_count = thread_count});
-    const std::unique_ptr<Peers> peers = find_peers(engine);
+    const std::unique_ptr<Peers> peers = find_peers(engine, {.problems = {}, .programs = false});
     for (const Op op : {Op::kGemm, Op::kDual}) {
       for (const Activations activations :
            {Activations::kNvfp4, Activations::kFp16, Activations::kBf16}) {
@@ -82,7 +82,7 @@ struct RoundedOutputs {
 TEST(Witness, BelievesPeers) {
   if (Openblas::find() == nullptr) GTEST_SKIP() << Openblas::how_to_install();
   const Engine engine({.thread_count = 2});
-  const std::unique_ptr<Peers> peers = find_peers(engine);
+  const std::unique_ptr<Peers> peers = find_peers(engine, {.problems = {}, .programs = false});
   for (const std::int64_t k : {256, 4096}) {
     for (const Activations activations :
          {Activations::kNvfp4, Activations::kFp16, Activations::kBf16}) {

@@ -86,13 +86,33 @@ TEST_F(BenchTest, OverridesTheSuite) {
   EXPECT_EQ(lines[0]["output"], "fp32");
 }
 
+// A Python that has nothing, and none at all.
+TEST_F(BenchTest, NamesPeersThatAreMissing) {
+  const TemporaryFolder programs;
+  const std::string path = std::getenv("PATH");
+  setenv("PATH", programs.path("").c_str(), 1);
+  const Outcome without = bench({"--problem", "ragged", "--peers"});
+  EXPECT_NE(without.err.find("torch: there is no program 'python3' in PATH"), std::string::npos)
+      << without.err;
+  const std::string fake = programs.write(
+      "python3", "#!/bin/sh\nread hello\necho \"error $0 has no package 'torch'\"\n");
+  chmod(fake.c_str(), 0755);
+  const Outcome outcome = bench({"--peers"});
+  setenv("PATH", path.c_str(), 1);
+  const std::string note =
+      "ragged: torch: " + fake + " has no package 'torch'; 'pip install torch' for it, or put";
+  EXPECT_NE(outcome.err.find(note), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.find("all_empty: torch"), std::string::npos)
+      << "said once: " << outcome.err;
+  const bool has_openblas = bench::Openblas::find() != nullptr;
+  EXPECT_EQ(outcome.exit_code, has_openblas ? 0 : 1);
+  if (has_openblas) return;
+  EXPECT_NE(outcome.err.find("apt install"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("there are no peers for ragged"), std::string::npos) << outcome.err;
+}
+
 TEST_F(BenchTest, TimesPeersSideBySide) {
-  if (bench::Openblas::find() == nullptr) {
-    const Outcome outcome = bench({"--peers"});
-    EXPECT_EQ(outcome.exit_code, 1);
-    EXPECT_NE(outcome.err.find("apt install"), std::string::npos) << outcome.err;
-    GTEST_SKIP() << bench::Openblas::how_to_install();
-  }
+  if (bench::Openblas::find() == nullptr) GTEST_SKIP() << bench::Openblas::how_to_install();
   const Outcome outcome = bench({"--problem", "ragged", "--peers", "--json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const nlohmann::json line = json_lines(outcome.out).at(0);

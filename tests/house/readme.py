@@ -94,7 +94,8 @@ def faults_of(number, command, shown, thresher):
         return
     printed = done.stdout.splitlines()
     wanted, found = columns(shown, beginning), columns(printed, beginning)
-    if wanted[:len(found)] != found or len(found) < 6:
+    # Peers come last, as many as a machine has.
+    if wanted[:len(found)] != found[:len(wanted)] or len(found) < 6:
         yield f"{place}: {command} prints columns {found}, README shows {wanted}"
     for line in around:
         for who, lines in (("README", shown), ("the program", printed)):
