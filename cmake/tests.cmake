@@ -110,6 +110,14 @@ if(THRESHER_TOOLS)
     target_compile_definitions(${target} PRIVATE
                                THRESHER_VENV_DIR="${PROJECT_SOURCE_DIR}/build/venv")
   endforeach()
+  # What peers in Python do on a GPU, on the CPU, where torch is.
+  if(NOT THRESHER_SANITIZE)
+    add_test(NAME bench.device_programs
+             COMMAND ${CMAKE_COMMAND} -E env
+                     --modify PATH=path_list_prepend:${PROJECT_SOURCE_DIR}/build/venv/bin
+                     python3 -B ${PROJECT_SOURCE_DIR}/tests/bench/device_programs_check.py)
+    set_tests_properties(bench.device_programs PROPERTIES SKIP_RETURN_CODE 77)
+  endif()
   # The referee on a machine with a GPU: honest contestants pass, cheats lose by their check.
   if(NOT THRESHER_SANITIZE)
     add_executable(gpu_referee ${PROJECT_SOURCE_DIR}/tests/referee/gpu_referee_main.cpp)

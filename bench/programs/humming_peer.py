@@ -50,7 +50,7 @@ class Layer:
             pad_n_to_multiple=N_MULTIPLE,
             pad_k_to_multiple=K_MULTIPLE,
             torch_dtype=self.dtype,
-        ).cuda()
+        ).to(rows.DEVICE)
         self.layer.load_from_tensors(self.tensors())
         self.layer.transform()
 
@@ -76,7 +76,7 @@ class Layer:
             "weight_scale": stacked("scales", 16).view(torch.float8_e4m3fn),
             # Of a dual's two it takes one: gate() makes up for the other.
             "weight_scale_2": torch.tensor(
-                [group.b.global_scale for group in self.problem.groups], device="cuda"
+                [group.b.global_scale for group in self.problem.groups], device=rows.DEVICE
             ),
         }
 
@@ -111,7 +111,7 @@ class Layer:
 def layout_of(problem):
     """Where each group's rows begin, and where the last ones end."""
     counts = torch.tensor([0] + [group.m for group in problem.groups])
-    return counts.cumsum(0).to(dtype=torch.int64, device="cuda")
+    return counts.cumsum(0).to(dtype=torch.int64, device=rows.DEVICE)
 
 
 def microseconds(run):
@@ -129,8 +129,8 @@ def microseconds(run):
 def best_setting(layer):
     """On blank rows; a setting that does not run here is none."""
     width = layer.n * (2 if layer.problem.op == "dual" else 1)
-    a = torch.randn(layer.row_count, layer.k, device="cuda").to(layer.dtype)
-    out = torch.empty(layer.row_count, width, dtype=layer.dtype, device="cuda")
+    a = torch.randn(layer.row_count, layer.k, device=rows.DEVICE).to(layer.dtype)
+    out = torch.empty(layer.row_count, width, dtype=layer.dtype, device=rows.DEVICE)
     times = []
     end = time.monotonic() + TRIAL_SECONDS
     for setting in [None, *layer.settings()]:
@@ -159,7 +159,7 @@ class Humming:
         c = rows.all_outputs(problem, calls)
         if problem.op == "gemm":
             return lambda _writes=True: self.layer(a, c, self.setting)
-        products = torch.empty(a.shape[0], 2 * self.layer.n, dtype=c.dtype, device="cuda")
+        products = torch.empty(a.shape[0], 2 * self.layer.n, dtype=c.dtype, device=rows.DEVICE)
         finish = rows.gate(c, rows.row_factors(problem, calls, up_factor))
 
         def run(_writes=True):

@@ -70,7 +70,7 @@ class Grouped:
     def decoded(self):
         stack = torch.empty(
             len(self.problem.groups), self.n * (2 if self.problem.op == "dual" else 1), self.k,
-            dtype=self.dtype, device="cuda",
+            dtype=self.dtype, device=rows.DEVICE,
         )
         for g, group in enumerate(self.problem.groups):
             stack[g] = rows.weights(group, self.dtype, with_global_scales=True)

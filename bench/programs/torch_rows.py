@@ -6,6 +6,7 @@ TYPES = {"fp16": torch.float16, "bf16": torch.bfloat16, "fp32": torch.float32}
 MAGNITUDES = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
 E2M1 = torch.tensor(MAGNITUDES + [-value for value in MAGNITUDES])
 E4M3 = torch.arange(256, dtype=torch.uint8).view(torch.float8_e4m3fn).float()
+DEVICE = "cuda"
 FOREIGN_ELEMENTS = 128 * 1024
 
 
@@ -20,7 +21,7 @@ def on_device(problem):
 def tensor(memory, dtype):
     """Bytes of the protocol as a tensor that shares them."""
     if is_on_device(memory):
-        return torch.as_tensor(memory, device="cuda").view(dtype)
+        return torch.as_tensor(memory, device=DEVICE).view(dtype)
     return torch.frombuffer(memory, dtype=dtype)
 
 
@@ -64,7 +65,7 @@ def one_extent(problem, name):
 
 def ends(problem):
     counts = torch.tensor([group.m for group in problem.groups])
-    return counts.cumsum(0).to(dtype=torch.int32, device="cuda")
+    return counts.cumsum(0).to(dtype=torch.int32, device=DEVICE)
 
 
 def all_activations(problem, calls, dtype):
@@ -96,7 +97,7 @@ def gate(c, up_factors):
     """A dual's gate, from products to c, in one kernel where torch.compile can make it. `up_factors`:
     of the rows, what up has more than gate."""
     compiled = torch.compile(silu_and_multiply, dynamic=False)
-    example = torch.zeros(c.shape[0], 2 * c.shape[1], dtype=c.dtype, device="cuda")
+    example = torch.zeros(c.shape[0], 2 * c.shape[1], dtype=c.dtype, device=DEVICE)
     try:
         compiled(example, up_factors, torch.empty_like(c))
     except Exception:  # whatever it lacks here, the steps one by one are right as well
@@ -110,7 +111,7 @@ def row_factors(problem, calls, factor_of):
         for group, call in zip(problem.groups, calls)
         if call
     ]
-    return torch.cat(parts).cuda()
+    return torch.cat(parts).to(DEVICE)
 
 
 _foreign = None
@@ -120,7 +121,7 @@ def foreign(_writes=True):
     """Somebody else's kernel: an element-wise step over 512 KiB."""
     global _foreign
     if _foreign is None:
-        _foreign = torch.zeros(FOREIGN_ELEMENTS, device="cuda")
+        _foreign = torch.zeros(FOREIGN_ELEMENTS, device=DEVICE)
     _foreign.mul_(0.5)
 
 
