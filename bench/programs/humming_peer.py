@@ -178,4 +178,4 @@ def prepare(problem, peer, _copy, first):
     return Humming(problem, peer, first)
 
 
-foreign, capture, forget = rows.foreign, rows.capture, rows.forget
+use, foreign, capture, forget = rows.use, rows.foreign, rows.capture, rows.forget

@@ -7,8 +7,9 @@
 PROGRAM.py defines prepare(problem, peer, copy, first), which returns bind(calls), which returns
 run(): one call, as often as it is asked. `peer` is a number, of those that the program has; `first`
 is what it returned for copy 0, whose weights copy N holds again elsewhere. On a device PROGRAM.py also
-defines foreign(), somebody else's small kernel, capture(runs), which returns a function that replays
-them all, and forget(), which gives back what no prepared problem needs any more.
+defines use(index), which makes that device its own, foreign(), somebody else's small kernel,
+capture(runs), which returns a function that replays them all, and forget(), which gives back what no
+prepared problem needs any more.
 """
 import serve
 
@@ -29,6 +30,10 @@ class Peer(serve.Server):
         if self.module is None:
             self.module = serve.load(self.program)
         return self.module
+
+    def device(self, index, *handles_and_sizes):
+        super().device(index, *handles_and_sizes)
+        self.module.use(int(index))
 
     def prepare(self, name, *problem):
         name = int(name)

@@ -100,4 +100,4 @@ def prepare(problem, _peer, _copy, first):
     return (Grouped if rows.on_device(problem) else OnHost)(problem, first)
 
 
-foreign, capture, forget = rows.foreign, rows.capture, rows.forget
+use, foreign, capture, forget = rows.use, rows.foreign, rows.capture, rows.forget

@@ -10,6 +10,10 @@ DEVICE = "cuda"
 FOREIGN_ELEMENTS = 128 * 1024
 
 
+def use(index):
+    torch.cuda.set_device(index)
+
+
 def is_on_device(memory):
     return hasattr(memory, "__cuda_array_interface__")
 
