@@ -79,4 +79,5 @@ class Peer(serve.Server):
             self.module.forget()
 
 
-serve.main(Peer)
+if __name__ == "__main__":
+    serve.main(Peer)

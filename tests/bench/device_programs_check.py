@@ -126,8 +126,48 @@ def stand_in():
     sys.modules.update({"humming": humming, "humming.layer": layer, "humming.tune": tune})
 
 
+def lists_are_captured_once():
+    """What peer.py makes of the referee's requests, with a program that writes down what is asked."""
+    import peer
+
+    heard = []
+    program = types.SimpleNamespace(
+        prepare=lambda problem, number, copy, first: (
+            heard.append(("prepare", number, copy, first is not None)) or (lambda calls: ("call", number, copy))
+        ),
+        foreign="foreign",
+        capture=lambda runs: heard.append(("capture", runs)) or (lambda: heard.append("replay")),
+        forget=lambda: heard.append("forget"),
+        use=lambda index: heard.append(("use", index)),
+    )
+    lists = {"0": [(1 << 32, 9), (0, 9), (1 << 32, 9), (1, 9)], "8": [(65536, 9)]}
+    problem = lambda *words: types.SimpleNamespace(groups=[1] if words[3] != "0" else [])
+    arena = types.SimpleNamespace(problem=problem, calls=lambda *_: None, batch=lambda count, at: lists[at],
+                                  move_to_device=lambda *_: None)
+    server = peer.Peer(arena, "program.py")
+    server.loaded = lambda: program
+    server.module = program
+    serve.Cuda = lambda index: types.SimpleNamespace(synchronize=lambda: None)
+    server.device("3", "handle", "1", "handle", "1")
+    for name in ("0", "1", "65536"):
+        server.prepare(name, "gemm", "bf16", "bf16", "2", "0")
+    server.prepare(str(1 << 32), "gemm", "bf16", "bf16", "0", "0")
+    for at in ("0", "8", "0"):
+        server.batch("4", at)
+        server.go("0", "0")
+    server.release("1")
+    expected = [
+        ("use", 3), ("prepare", 0, 0, False), ("prepare", 0, 1, True), ("prepare", 1, 0, False),
+        ("capture", ["foreign", ("call", 0, 0), "foreign", ("call", 0, 1)]), "replay",
+        ("capture", [("call", 1, 0)]), "replay", "replay", "forget",
+    ]
+    if heard != expected or 1 in server.prepared or server.replays:
+        sys.exit(f"peer.py was heard to do {heard}")
+
+
 def main():
     torch.manual_seed(1)
+    lists_are_captured_once()
     stand_in()
     import humming_peer
     import torch_peer
