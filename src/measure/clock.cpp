@@ -40,6 +40,7 @@ class HostClock : public Clock {
   }
   void get_ready(const std::vector<Entrant>& entrants) override {
     entrants_ = &entrants;
+    taken_us_.clear();
     asking_us_.clear();
     for (const Entrant& entrant : entrants) {
       asking_us_.push_back(entrant.ask_us ? asking_us(entrant, {kForeignCall}) : 0);

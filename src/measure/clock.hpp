@@ -69,7 +69,8 @@ class Clock {
   // Of an entrant that is timed otherwise than the others, once it is ready.
   virtual TimedApart timed_apart(std::size_t entrant) const = 0;
 
-  // The entrants, before any of them is timed. They must outlive the clock's last use.
+  // The entrants, before any of them is timed. They must outlive the clock's last use. Samples of
+  // others that nobody has collected are forgotten.
   virtual void get_ready(const std::vector<Entrant>& entrants) = 0;
   // Queues a timed sample of each of these, in this order; and the times of the samples that were
   // queued first and not collected yet. Between the two a device works, so whoever queues a round

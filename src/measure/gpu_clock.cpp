@@ -91,6 +91,7 @@ class GpuClock : public Clock {
 
   void get_ready(const std::vector<Entrant>& entrants) override {
     entrants_ = &entrants;
+    queued_.clear();
     graphs_.clear();
     asking_us_.assign(entrants.size(), 0);
     for (std::size_t i = 0; i < entrants.size(); ++i) {

@@ -98,6 +98,15 @@ TEST_F(GpuClockTest, AloneASampleIsOneCall) {
   EXPECT_EQ(clock->collect_us(), std::vector<double>{kSampleUs});
 }
 
+// A series that was broken off leaves samples behind, which are nobody's then.
+TEST_F(GpuClockTest, BeginsAnewWithOtherEntrants) {
+  const auto clock = clock_of(Surroundings::kBackToBack);
+  clock->queue({0, 0});
+  clock->get_ready(entrants_);
+  clock->queue({0});
+  EXPECT_EQ(clock->collect_us().size(), 1u);
+}
+
 // It has the device to itself when it is asked, for more calls than one of our samples has; the
 // foreign kernels between them are its own, and their time is taken off.
 TEST_F(GpuClockTest, AsksWhoComputesElsewhere) {
