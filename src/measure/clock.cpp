@@ -74,7 +74,7 @@ class HostClock : public Clock {
  private:
   double call_us(std::size_t index, std::size_t copy) const {
     const Entrant& entrant = (*entrants_)[index];
-    if (entrant.ask_us) return std::max(0.0, entrant.ask_us({copy}) - asking_us_[index]);
+    if (entrant.ask_us) return without_asking(entrant.ask_us({copy}), asking_us_[index]);
     const HostTime::time_point begin = HostTime::now();
     entrant.enqueue(copy);
     return us_since(begin);
@@ -110,6 +110,8 @@ double asking_us(const Entrant& entrant, const std::vector<std::size_t>& copies)
   for (int trial = 0; trial < kAskingTrials; ++trial) us.push_back(entrant.ask_us(copies));
   return median(us);
 }
+
+double without_asking(double us, double asking_us) { return std::max(1.0, us - asking_us); }
 
 std::unique_ptr<Clock> make_clock(const Engine& engine, const ClockOptions& options) {
   if (const gpu::Gpu* gpu = gpu::find_gpu(engine)) return make_gpu_clock(*gpu, options);

@@ -84,6 +84,8 @@ class Clock {
 // What asking costs, the median of a few times: an entrant in another process is asked for these
 // copies, which are as good as none.
 double asking_us(const Entrant& entrant, const std::vector<std::size_t>& copies);
+// What is left of a sample without that: a microsecond at least, for what is shorter drowns in it.
+double without_asking(double us, double asking_us);
 
 std::unique_ptr<Clock> make_clock(const Engine& engine, const ClockOptions& options);
 

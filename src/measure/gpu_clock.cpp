@@ -187,7 +187,7 @@ class GpuClock : public Clock {
     stream_.synchronize();
     if (is_alone()) let_idle();
     const std::vector<std::size_t> copies = asked_copies(true);
-    const double us = (*entrants_)[index].ask_us(copies) - asking_us_[index];
+    const double us = without_asking((*entrants_)[index].ask_us(copies), asking_us_[index]);
     last_asked_copy_ = copies.back();
     if (is_alone()) next_copy_ = (next_copy_ + 1) % options_.copy_count;
     return us / static_cast<double>(asked_call_count());

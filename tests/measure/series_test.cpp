@@ -86,6 +86,17 @@ TEST_F(SeriesTest, AsksWhoComputesElsewhere) {
   EXPECT_EQ(timings[1].apart.how, "");
 }
 
+// Its time is nothing that can be seen, and still no time at all would be wrong.
+TEST_F(SeriesTest, ACallShorterThanAskingTakesAMicrosecond) {
+  Entrant quick = entrant(
+      "quick", [] {}, first_);
+  quick.ask_us = [&](const std::vector<std::size_t>& copies) {
+    if (copies.front() != kForeignCall) answer(first_);
+    return copies.front() == kForeignCall ? 30.0 : 29.0;
+  };
+  EXPECT_EQ(play({quick})[0].us.median, 1);
+}
+
 TEST_F(SeriesTest, JudgesAsTheEntrantSays) {
   Entrant coarse = entrant(
       "coarse",
