@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <utility>
 
 #include "measure/statistics.hpp"
 #include "tune/search.hpp"
@@ -31,6 +32,21 @@ constexpr std::size_t kTrialsExpected = 120;
 constexpr double kWorthAMatch = 1.01;
 constexpr double kLead = 1.005;
 constexpr double kMatchSecondsMin = 1;
+// Whoever was ahead once was lucky as well as fast. Only the races after that count: it has to be
+// ahead in the median of so many, and who is so much behind before that is out.
+constexpr std::size_t kProof = 3;
+constexpr double kRefuted = 1.1;
+// Of those that were not ahead, so many race again when nobody else is left.
+constexpr std::size_t kSecondLooks = 24;
+
+// Somebody who was ahead, and what it showed in the races after that.
+struct Standing {
+  double raced = 0;                   // when it was ahead
+  std::vector<double> speedups = {};  // over the choice, one for each race since
+
+  bool is_proven() const { return speedups.size() >= kProof; }
+  double believed() const { return speedups.empty() ? raced : measure::median(speedups); }
+};
 
 // One race: the engine's choice, the leader and some candidates take turns, and slow candidates
 // leave.
@@ -131,17 +147,21 @@ class Hunt {
   double seconds_to_begin() const { return search_seconds() - race_seconds_; }
   // There is one race at least: a plan that nothing was tried for says nothing.
   bool is_over() const { return has_raced_ && seconds_to_begin() <= 0; }
-  bool has_leader() const { return state_.variant != state_.choice; }
 
-  // Names that a program of another version had are passed over.
+  // Names that a program of another version had are passed over. Of those that were ahead the best
+  // are looked at again: more would keep new ones waiting.
   void take_up() {
     state_.trace = options_.earlier_trace;
+    std::vector<std::pair<double, std::size_t>> ahead;
     for (const Trial& trial : options_.earlier) {
       const std::optional<std::size_t> point = space_.find(trial.variant);
       if (!point) continue;
       note(*point, trial.speedup);
-      lead(*point, trial.speedup, state_.raced_speedup);
+      if (trial.speedup > kLead) ahead.emplace_back(trial.speedup, *point);
     }
+    std::sort(ahead.rbegin(), ahead.rend());
+    ahead.resize(std::min(ahead.size(), 2 * options_.racer_count));
+    for (const auto& [speedup, point] : ahead) standing_[point] = {.raced = speedup};
   }
 
   void note(std::size_t point, double speedup) {
@@ -150,53 +170,104 @@ class Hunt {
     search_.tell(point, speedup > 0 ? 1 / speedup : std::numeric_limits<double>::infinity());
   }
 
-  // Whether the point is better than that by more than chance has it now and then.
-  bool lead(std::size_t point, double speedup, double best) {
-    if (speedup <= kLead * best) return false;
-    state_.variant = space_.names[point];
-    state_.raced_speedup = speedup;
-    leader_speedups_.clear();
-    return true;
-  }
-
   // One more race; false when there is nobody left to race, or no time to.
   bool race() {
     if (is_over()) return false;
     fill_workshop();
     const std::unique_ptr<Track> track = course_.open_track();
     track->enter(state_.choice);
-    const std::size_t staying = has_leader() ? 2 : 1;
-    if (has_leader()) track->enter(state_.variant);
-    const std::vector<std::size_t> points = candidates(*track);
-    if (points.empty() || (has_raced_ && search_seconds() <= 0)) return false;
+    const bool has_leader = leader_ && track->enter(space_.names[*leader_]);
+    const std::vector<std::size_t> rivals = enter_rivals(*track);
+    const std::vector<std::size_t> fresh = candidates(*track, options_.racer_count - rivals.size());
+    if (has_raced_ && search_seconds() <= 0) return false;
+    if (rivals.empty() && fresh.empty()) return look_again();
     const double begin = passed();
-    Race race(*track, staying + points.size());
-    learn(points, staying, race.run(staying, random_, [this] { return search_seconds() <= 0; }));
+    const std::size_t staying = has_leader ? 2 : 1;
+    Race race(*track, staying + rivals.size() + fresh.size());
+    learn(rivals, fresh, race.run(staying, random_, [this] { return search_seconds() <= 0; }),
+          has_leader);
     if (state_.choice_us == 0) state_.choice_us = race.first_us();
     has_raced_ = true;
     race_seconds_ = passed() - begin;
     return true;
   }
 
-  void learn(const std::vector<std::size_t>& points, std::size_t staying,
-             const std::vector<double>& speedups) {
-    if (has_leader()) believe_leader(speedups[1]);
-    double best = speedups[staying - 1];
-    for (std::size_t i = 0; i < points.size(); ++i) {
-      const double speedup = speedups[staying + i];
-      note(points[i], speedup);
-      if (lead(points[i], speedup, best)) best = speedup / kLead;
+  // Everything was tried and there is time left: one race may have been bad luck too, so those that
+  // did best in theirs become rivals. Once.
+  bool look_again() {
+    if (std::exchange(has_looked_again_, true)) return false;
+    std::vector<std::pair<double, std::size_t>> best;
+    for (const Trial& trial : state_.trials) {
+      const std::size_t point = *space_.find(trial.variant);
+      if (trial.speedup > 0 && !standing_.contains(point)) best.emplace_back(trial.speedup, point);
     }
+    std::sort(best.rbegin(), best.rend());
+    best.resize(std::min(best.size(), kSecondLooks));
+    for (const auto& [speedup, point] : best) standing_[point] = {.raced = speedup};
+    return !best.empty();
+  }
+
+  // Who was ahead and is not proven, the best first. They have at most half of the places.
+  std::vector<std::size_t> enter_rivals(Track& track) {
+    std::vector<std::pair<double, std::size_t>> waiting;
+    for (const auto& [point, one] : standing_) {
+      if (!one.is_proven()) waiting.emplace_back(one.believed(), point);
+    }
+    std::sort(waiting.rbegin(), waiting.rend());
+    std::vector<std::size_t> rivals;
+    for (const auto& [believed, point] : waiting) {
+      if (rivals.size() >= std::max<std::size_t>(1, options_.racer_count / 2)) break;
+      if (track.enter(space_.names[point])) {
+        rivals.push_back(point);
+      } else {
+        standing_.erase(point);
+      }
+    }
+    return rivals;
+  }
+
+  // In the order of entering: the choice, the leader, its rivals, and who is new.
+  void learn(const std::vector<std::size_t>& rivals, const std::vector<std::size_t>& fresh,
+             const std::vector<double>& speedups, bool has_leader) {
+    std::size_t next = 1;
+    if (has_leader) standing_.at(*leader_).speedups.push_back(speedups[next++]);
+    const double to_beat = std::max(1.0, speedups[next - 1]);
+    const double best = leader_ ? std::max(1.0, standing_.at(*leader_).believed()) : 1;
+    for (const std::size_t point : rivals) {
+      Standing& rival = standing_.at(point);
+      rival.speedups.push_back(speedups[next++]);
+      const double behind = rival.is_proven() ? 1 : kRefuted;
+      if (rival.believed() * behind <= best) standing_.erase(point);
+    }
+    for (const std::size_t point : fresh) {
+      const double speedup = speedups[next++];
+      note(point, speedup);
+      if (speedup > kLead * to_beat) standing_[point] = {.raced = speedup};
+    }
+    crown();
     state_.trace.push_back({passed(), state_.tried_count, state_.raced_speedup});
   }
 
+  // The best of those that are proven leads. Its races go on, and when they show that it was lucky
+  // all the same, another one takes its place, or the engine's choice.
+  void crown() {
+    leader_.reset();
+    state_.raced_speedup = 1;
+    for (const auto& [point, one] : standing_) {
+      if (!one.is_proven() || one.believed() <= state_.raced_speedup) continue;
+      leader_ = point;
+      state_.raced_speedup = one.believed();
+    }
+    state_.variant = leader_ ? space_.names[*leader_] : state_.choice;
+  }
+
   // Who does not run is told so to the search, which proposes others.
-  std::vector<std::size_t> candidates(Track& track) {
+  std::vector<std::size_t> candidates(Track& track, std::size_t count) {
     std::vector<std::size_t> points;
-    while (points.size() < options_.racer_count) {
+    while (points.size() < count) {
       fill_workshop();
       const std::vector<std::string> ready =
-          take(options_.racer_count - points.size(), /*at_least_one=*/points.empty());
+          take(count - points.size(), /*at_least_one=*/points.empty());
       if (ready.empty()) break;
       for (const std::string& variant : ready) {
         const Begun begun = begun_.extract(variant).mapped();
@@ -230,15 +301,19 @@ class Hunt {
     }
   }
 
-  // Whoever takes the lead was lucky as well as fast; only the races after that say how fast.
-  void believe_leader(double speedup) {
-    leader_speedups_.push_back(speedup);
-    state_.raced_speedup = measure::median(leader_speedups_);
+  // Where time was too short to prove anybody, whoever was ahead may still be what it seems.
+  void take_unproven() {
+    for (const auto& [point, one] : standing_) {
+      if (one.is_proven() || one.believed() <= state_.raced_speedup) continue;
+      state_.variant = space_.names[point];
+      state_.raced_speedup = one.believed();
+    }
   }
 
   // The referee's word against the engine's choice, in fresh processes and with all its checks.
   Ruling confirm() {
-    if (!has_leader() || state_.raced_speedup < kWorthAMatch) {
+    if (!leader_) take_unproven();
+    if (state_.raced_speedup < kWorthAMatch) {
       state_.variant = state_.choice;
       return {.reason =
                   fmt::format("no variant of the {} tried was faster by 1 %", state_.tried_count)};
@@ -254,9 +329,11 @@ class Hunt {
   Random random_;
   Search search_;
   std::unique_ptr<Workshop> workshop_;
-  std::map<std::string, Begun> begun_;  // in the workshop
-  std::vector<double> leader_speedups_;
+  std::map<std::string, Begun> begun_;        // in the workshop
+  std::map<std::size_t, Standing> standing_;  // by point: who was ahead, and was not refuted
+  std::optional<std::size_t> leader_;         // the best of those that are proven
   bool has_raced_ = false;
+  bool has_looked_again_ = false;
   double race_seconds_ = 0;    // the last race took
   double making_seconds_ = 0;  // until the last variant that was taken was taken
   HuntState state_;

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <set>
 
+#include "gemm/random.hpp"
 #include "referee/statistics/simulation.hpp"
 
 namespace thresher::tune {
@@ -112,7 +113,7 @@ TEST(Hunt, ChangesNothingWhereAllVariantsAreEqual) {
     for (std::uint64_t seed = 1; seed <= 100; ++seed) {
       World equal(world, all_equal, seed);
       const Catch caught = hunt_in(equal, {.seconds = 0.2, .seed = seed});
-      EXPECT_GT(caught.state.tried_count, 50U);
+      EXPECT_GT(caught.state.tried_count, 35U);
       kept_count += caught.ruling.accepted ? 0 : 1;
       asked_count += caught.state.at_the_referee ? 1 : 0;
     }
@@ -161,7 +162,7 @@ TEST(Hunt, TakesUpALeaderAndRacesItAnew) {
   World world(referee::kWorlds.front().world, all_equal, 1);
   const Catch caught =
       hunt_in(world, {.seconds = 0.2, .earlier = {{"v7", 1.5}, {"v8", 0}}, .earlier_seconds = 0});
-  EXPECT_GT(world.entered_count("v7"), 1) << "in every race";
+  EXPECT_GT(world.entered_count("v7"), 0);
   EXPECT_EQ(world.entered_count("v8"), 0);
   EXPECT_LT(caught.state.raced_speedup, 1.1) << "it was luck";
 }
@@ -222,6 +223,92 @@ TEST(Hunt, AGlitchOfTheChoiceMakesNobodyALeader) {
   for (const Trial& trial : caught.state.trials) {
     EXPECT_NEAR(trial.speedup, truth(trial.variant), 1e-9) << trial.variant;
   }
+}
+
+// Somebody else's load makes a third of all calls take up to three times as long.
+class LoadedTrack final : public Track {
+ public:
+  LoadedTrack(World::Truth truth, Random& random) : truth_(std::move(truth)), random_(random) {}
+
+  bool enter(const std::string& variant) override {
+    us_.push_back(100 / truth_(variant));
+    return true;
+  }
+  std::vector<double> play_round(std::span<const std::size_t> order) override {
+    std::vector<double> us;
+    for (const std::size_t i : order) {
+      const bool is_slowed = random_.below(3) == 0;
+      us.push_back(us_[i] * (is_slowed ? 1 + 0.01 * static_cast<double>(random_.below(200)) : 1));
+    }
+    return us;
+  }
+
+ private:
+  const World::Truth truth_;
+  Random& random_;
+  std::vector<double> us_;
+};
+
+// Among hundreds somebody is always luckier than the fastest is fast: once, and not again and
+// again.
+TEST(Hunt, WhoIsFastIsNotForgottenForWhoWasLucky) {
+  const auto truth = [](const std::string& variant) {
+    const Point point = space_of_256().space.points[std::stoul(variant.substr(1))];
+    return variant == "v0" ? 1 : point[0] == 2 && point[1] == 3 ? 1.08 : 0.97;
+  };
+  int found_count = 0;
+  int honest_count = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    Random luck(seed);
+    double seconds = 0;
+    const Racecourse course{
+        .open_track = [&] { return std::make_unique<LoadedTrack>(truth, luck); },
+        .judge = [](const std::string&, double) { return Ruling{.accepted = true}; },
+        .seconds = [&] { return seconds += 0.01; }};
+    const Catch caught = hunt(space_of_256(), "v0", course, {.seconds = 10, .seed = seed});
+    const double fast = truth(caught.state.variant);
+    found_count += fast > 1.07 ? 1 : 0;
+    honest_count += std::abs(caught.state.raced_speedup - fast) < 0.05 ? 1 : 0;
+  }
+  EXPECT_GE(found_count, 50);
+  EXPECT_GE(honest_count, 54);
+}
+
+// The only good one has bad luck in the race in which it is new.
+TEST(Hunt, LooksAgainAtWhoDidBestWhenEverythingWasTried) {
+  const auto truth = [](const std::string& variant) {
+    return variant == "v0" ? 1 : variant == "v77" ? 1.05 : 0.8;
+  };
+  class UnluckyTrack final : public Track {
+   public:
+    UnluckyTrack(World::Truth truth, int& races_of_77)
+        : truth_(std::move(truth)), races_of_77_(races_of_77) {}
+    bool enter(const std::string& variant) override {
+      const bool is_unlucky = variant == "v77" && ++races_of_77_ == 1;
+      us_.push_back(100 / truth_(variant) * (is_unlucky ? 1.2 : 1));
+      return true;
+    }
+    std::vector<double> play_round(std::span<const std::size_t> order) override {
+      std::vector<double> us;
+      for (const std::size_t i : order) us.push_back(us_[i]);
+      return us;
+    }
+
+   private:
+    const World::Truth truth_;
+    int& races_of_77_;
+    std::vector<double> us_;
+  };
+  double seconds = 0;
+  int races_of_77 = 0;
+  const Racecourse course{
+      .open_track = [&] { return std::make_unique<UnluckyTrack>(truth, races_of_77); },
+      .judge = [](const std::string&, double) { return Ruling{.accepted = true}; },
+      .seconds = [&] { return seconds += 0.001; }};
+  const Catch caught = hunt(space_of_256(), "v0", course, {.seconds = 10});
+  EXPECT_EQ(caught.state.tried_count, 255U);
+  EXPECT_EQ(caught.state.variant, "v77");
+  EXPECT_NEAR(caught.state.raced_speedup, 1.05, 1e-9) << "of the races after the bad one";
 }
 
 TEST(Hunt, EndsWhenEverythingWasTriedAndTellsWhatDoesNotRun) {
@@ -329,7 +416,8 @@ TEST(Hunt, TriesEverythingThatAWorkshopMakes) {
 }
 
 TEST(Hunt, BeginsNothingThatWouldBeReadyTooLate) {
-  World world(referee::kWorlds.front().world, all_equal, 1);
+  const auto truth = [](const std::string& variant) { return variant == "v0" ? 1.0 : 0.9; };
+  World world(referee::kWorlds.front().world, truth, 1);
   std::multiset<std::string> begun;
   hunt_with_workshop(world, 0.01, 1, begun);
   EXPECT_GT(world.seconds_begun, 0.4);
