@@ -21,6 +21,7 @@
 #include "cli/terms_option.hpp"
 #include "cli/tune_simulate.hpp"
 #include "cli/tune_there.hpp"
+#include "engine/backends.hpp"
 #include "tank/pitch/constraint.hpp"
 #include "thresher/error.hpp"
 
@@ -93,6 +94,24 @@ void print_table(const std::vector<TunedProblem>& tuned) {
   print(table);
 }
 
+// Of a plan that was made with another number of threads than an engine takes unasked.
+int unusual_threads(const std::vector<TunedProblem>& tuned) {
+  const PlanFingerprint& machine = tuned.front().machine;
+  const Backend* row = find_backend(machine.backend);
+  const bool is_usual = row == nullptr || machine.thread_count == row->threads(0);
+  return is_usual || !is_of_one_machine(tuned) ? 0 : static_cast<int>(machine.thread_count);
+}
+
+std::string how_to_use(const std::vector<TunedProblem>& tuned, const std::filesystem::path& plan) {
+  const std::string bench = "thresher bench --plan " + shell_quoted(plan.string());
+  const int threads = unusual_threads(tuned);
+  if (threads == 0) return fmt::format("Use it: {}, or EngineOptions::plan_file.", bench);
+  return fmt::format(
+      "It is for {0} thread{1}: {2} --threads {0}, or EngineOptions::plan_file with thread_count = "
+      "{0}.",
+      threads, threads == 1 ? "" : "s", bench);
+}
+
 void print_tables(const std::vector<TunedProblem>& tuned, const std::filesystem::path& output) {
   print_table(tuned);
   for (const TunedProblem& one : tuned) {
@@ -109,10 +128,8 @@ void print_tables(const std::vector<TunedProblem>& tuned, const std::filesystem:
     fmt::print("\nNo problem has a better variant: the engine's choice stays.\n");
     return;
   }
-  fmt::print(
-      "\n{} of {} problems have a better variant now. Use it: thresher bench --plan {}, or "
-      "EngineOptions::plan_file.\n",
-      better_count, tuned.size(), shell_quoted(output.string()));
+  fmt::print("\n{} of {} problems have a better variant now. {}\n", better_count, tuned.size(),
+             how_to_use(tuned, output));
 }
 
 nlohmann::json to_json(const TunedProblem& one) {
@@ -242,7 +259,8 @@ Command tune_command() {
           {{.name = "--suite",
             .value = &arguments->selection.suites,
             .what = "Suite names or .toml files"},
-           {"--problem", &arguments->selection.problems, "Only these problems of the suite"},
+           {"--problem", &arguments->selection.problems,
+            "Only these problems of the suite, or products of the layers"},
            {.name = "--model",
             .value = &arguments->selection.models,
             .what = "Instead of a suite: layers of models, all, or "

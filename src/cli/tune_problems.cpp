@@ -2,6 +2,7 @@
 #include "cli/tune_problems.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -10,6 +11,7 @@
 #include "cli/selection.hpp"
 #include "engine/plan_file.hpp"
 #include "measure/layer_model.hpp"
+#include "spelling.hpp"
 #include "thresher/checkpoint.hpp"
 
 namespace thresher::cli {
@@ -57,6 +59,23 @@ std::vector<Problem> of_models(const std::vector<measure::LayerModel>& models,
       }
     }
   }
+  return problems;
+}
+
+// Products of layers by their names, as suites have theirs.
+std::vector<Problem> only_named(std::vector<Problem> problems,
+                                const std::vector<std::string>& names) {
+  if (names.empty()) return problems;
+  std::vector<std::string> known;
+  for (const Problem& problem : problems) known.push_back(problem.name);
+  for (const std::string& name : names) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    throw UsageError(fmt::format("no product of these layers is called '{}'; there are {}{}", name,
+                                 fmt::join(known, ", "), did_you_mean(name, known)));
+  }
+  std::erase_if(problems, [&](const Problem& problem) {
+    return std::find(names.begin(), names.end(), problem.name) == names.end();
+  });
   return problems;
 }
 
@@ -118,13 +137,11 @@ std::vector<Problem> problems_to_tune(const TuneSelection& selection) {
   const int sources = (selection.suites.empty() ? 0 : 1) + (selection.models.empty() ? 0 : 1) +
                       (selection.checkpoint.empty() ? 0 : 1);
   if (sources != 1) throw UsageError("say what to tune: --suite, --model, or --checkpoint");
-  if (selection.suites.empty() && !selection.problems.empty()) {
-    throw UsageError("--problem chooses from a --suite, and there is none");
-  }
   if (!selection.suites.empty()) return one_of_each_class(of_suites(selection));
-  return one_of_each_class(of_models(selection.models.empty() ? models_in(selection.checkpoint)
-                                                              : layer_models_of(selection.models),
-                                     selection));
+  const std::vector<measure::LayerModel> models = selection.models.empty()
+                                                      ? models_in(selection.checkpoint)
+                                                      : layer_models_of(selection.models);
+  return one_of_each_class(only_named(of_models(models, selection), selection.problems));
 }
 
 }  // namespace thresher::cli

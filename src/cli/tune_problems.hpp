@@ -13,7 +13,7 @@ namespace thresher::cli {
 
 struct TuneSelection {
   std::vector<std::string> suites;
-  std::vector<std::string> problems;  // of the suites; empty: all
+  std::vector<std::string> problems;  // of these, by name; empty: all
   std::vector<std::string> models;    // names, shapes or "all", as bench --layer takes them
   std::filesystem::path checkpoint;   // empty: none
   std::vector<int> tokens;            // empty: the suite's, or a few for layers

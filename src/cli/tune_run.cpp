@@ -170,6 +170,11 @@ class TuneRun {
   void share_out() {
     seconds_left_ =
         rules_.seconds * static_cast<double>(left_) / static_cast<double>(problems_.size());
+    if (left_ == 0) {
+      fmt::print(stderr, "{} has all of it already; --again tunes it anew\n",
+                 plan_.path().string());
+      return;
+    }
     fmt::print(stderr, "{} of {} problems to tune in {:.0f} s on {}\n", left_, problems_.size(),
                seconds_left_, engine_.description());
   }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/tuned_plan.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
+
 #include <algorithm>
 
 namespace thresher::cli {
@@ -35,7 +38,9 @@ void drop_item(std::vector<Item>& items, const PlanClass& of, std::int64_t token
 }  // namespace
 
 TunedPlan::TunedPlan(std::filesystem::path path) : path_(std::move(path)) {
-  if (!path_.empty() && std::filesystem::exists(path_)) file_ = read_plan_file(path_);
+  if (path_.empty()) return;
+  if (std::filesystem::exists(path_)) file_ = read_plan_file(path_);
+  check_plan_place(path_);
 }
 
 const PlanEntry* TunedPlan::entry(const PlanFingerprint& machine, const Problem& problem) const {
@@ -53,6 +58,8 @@ const PlanSearch* TunedPlan::search(const PlanFingerprint& machine, const Proble
 }
 
 void TunedPlan::keep(const PlanFingerprint& machine, const PlanEntry& entry) {
+  const Held held = hold();
+  std::erase(forgotten_, Forgotten{machine, entry.of, entry.tokens});
   MachinePlan& plan = machine_in(file_, machine);
   put_item(plan.entries, entry);
   drop_item(plan.unfinished, entry.of, entry.tokens);
@@ -60,14 +67,37 @@ void TunedPlan::keep(const PlanFingerprint& machine, const PlanEntry& entry) {
 }
 
 void TunedPlan::keep(const PlanFingerprint& machine, const PlanSearch& search) {
+  const Held held = hold();
+  std::erase(forgotten_, Forgotten{machine, search.of, search.tokens});
   put_item(machine_in(file_, machine).unfinished, search);
   save();
 }
 
 void TunedPlan::forget(const PlanFingerprint& machine, const Problem& problem) {
-  MachinePlan& plan = machine_in(file_, machine);
-  drop_item(plan.entries, *plan_class(problem), token_count(problem));
-  drop_item(plan.unfinished, *plan_class(problem), token_count(problem));
+  forgotten_.push_back({machine, *plan_class(problem), token_count(problem)});
+  drop_forgotten();
+}
+
+// Others may have put something there since: another machine that shares the folder, or a tuning
+// of other problems. The folder is what can be locked, since the file is replaced.
+TunedPlan::Held TunedPlan::hold() {
+  if (path_.empty()) return {};
+  const std::filesystem::path folder = std::filesystem::absolute(path_).parent_path();
+  Held held(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // A file system without locks is none to fail on: two that write in the same moment are rare.
+  if (held) static_cast<void>(::flock(held.get(), LOCK_EX));
+  if (!std::filesystem::exists(path_)) return held;
+  file_ = read_plan_file(path_);
+  drop_forgotten();
+  return held;
+}
+
+void TunedPlan::drop_forgotten() {
+  for (const Forgotten& one : forgotten_) {
+    MachinePlan& plan = machine_in(file_, one.machine);
+    drop_item(plan.entries, one.of, one.tokens);
+    drop_item(plan.unfinished, one.of, one.tokens);
+  }
 }
 
 void TunedPlan::save() const {

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan file that `thresher tune` works on. What it has already stays, and whatever is found is
-// on the disk at once, so that whoever is interrupted goes on from there.
+// The plan file that `thresher tune` works on. What it has already stays, and what others put there
+// meanwhile; whatever is found is on the disk at once, so that whoever is interrupted goes on from
+// there.
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
 #include "engine/plan_file.hpp"
+#include "referee/sandbox/scratch.hpp"
 
 namespace thresher::cli {
 
 class TunedPlan {
  public:
-  // An empty path keeps nothing. Throws Error where there is a file that is no plan.
+  // An empty path keeps nothing. Throws Error where there is a file that is no plan, and where none
+  // can be written.
   explicit TunedPlan(std::filesystem::path path);
 
   const std::filesystem::path& path() const { return path_; }
@@ -28,10 +32,22 @@ class TunedPlan {
   void forget(const PlanFingerprint& machine, const Problem& problem);
 
  private:
+  using Held = referee::UniqueFd;
+  struct Forgotten {
+    PlanFingerprint machine;
+    PlanClass of;
+    std::int64_t tokens = 0;
+
+    bool operator==(const Forgotten&) const = default;
+  };
+
+  Held hold();
+  void drop_forgotten();
   void save() const;
 
   const std::filesystem::path path_;
   PlanFile file_;
+  std::vector<Forgotten> forgotten_;  // and nothing kept in their place yet
 };
 
 }  // namespace thresher::cli

@@ -276,6 +276,18 @@ std::string told(const backend::Device& device, std::string_view name, std::stri
       fmt::format("cannot write {}: {}", path.string(), std::generic_category().message(errno)));
 }
 
+// A plan is written beside its place, and put there whole.
+std::filesystem::path scratch_of(const std::filesystem::path& path) {
+  std::filesystem::path scratch = path;
+  return scratch += fmt::format(".{}", getpid());
+}
+
+int open_scratch(const std::filesystem::path& path, const std::filesystem::path& scratch) {
+  const int fd = ::open(scratch.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) refuse_to_write(path);
+  return fd;
+}
+
 }  // namespace
 
 PlanFingerprint fingerprint_of(const backend::Device& device) {
@@ -340,11 +352,15 @@ std::string to_json(const PlanFile& file) {
   return json.dump(2) + "\n";
 }
 
+void check_plan_place(const std::filesystem::path& path) {
+  const std::filesystem::path scratch = scratch_of(path);
+  ::close(open_scratch(path, scratch));
+  ::unlink(scratch.c_str());
+}
+
 void write_plan_file(const std::filesystem::path& path, const PlanFile& file) {
-  std::filesystem::path scratch = path;
-  scratch += fmt::format(".{}", getpid());
-  const int fd = ::open(scratch.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) refuse_to_write(path);
+  const std::filesystem::path scratch = scratch_of(path);
+  const int fd = open_scratch(path, scratch);
   const bool written = write_all(fd, to_json(file)) && ::fsync(fd) == 0;
   const bool closed = ::close(fd) == 0;
   if (written && closed && std::rename(scratch.c_str(), path.c_str()) == 0) return;

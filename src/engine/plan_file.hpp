@@ -109,6 +109,8 @@ struct PlanFile {
 PlanFile read_plan_file(const std::filesystem::path& path);
 PlanFile plan_file_from_json(std::string_view text);
 std::string to_json(const PlanFile& file);
+// Throws Error where no file can be written to that place.
+void check_plan_place(const std::filesystem::path& path);
 // Whole or not at all.
 void write_plan_file(const std::filesystem::path& path, const PlanFile& file);
 

@@ -37,6 +37,13 @@ TEST(TuneProblems, OfModelsAreTwoPerTokens) {
   EXPECT_EQ(fp16[0].activations, Activations::kFp16);
 }
 
+TEST(TuneProblems, OfModelsHaveNamesToChooseBy) {
+  EXPECT_EQ(
+      tuned_names(
+          {.problems = {"mixtral-8x7b_down_t16"}, .models = {"mixtral-8x7b"}, .tokens = {1, 16}}),
+      std::vector<std::string>{"mixtral-8x7b_down_t16"});
+}
+
 TEST(TuneProblems, OfASuiteAreOncePerClass) {
   const std::size_t all = problems_to_tune({.suites = {"seeds"}}).size();
   EXPECT_GT(all, 1U);
@@ -68,8 +75,11 @@ TEST(TuneProblems, SayWhatIsMissing) {
   EXPECT_EQ(tune_fault({}), "say what to tune: --suite, --model, or --checkpoint");
   EXPECT_EQ(tune_fault({.suites = {"seeds"}, .models = {"mixtral-8x7b"}}),
             "say what to tune: --suite, --model, or --checkpoint");
-  EXPECT_EQ(tune_fault({.problems = {"p"}, .models = {"mixtral-8x7b"}}),
-            "--problem chooses from a --suite, and there is none");
+  EXPECT_EQ(tune_fault(
+                {.problems = {"mixtral-8x7b_down_t1"}, .models = {"mixtral-8x7b"}, .tokens = {16}}),
+            "no product of these layers is called 'mixtral-8x7b_down_t1'; there are "
+            "mixtral-8x7b_gate_up_t16, mixtral-8x7b_down_t16; did you mean "
+            "'mixtral-8x7b_down_t16'?");
   EXPECT_NE(tune_fault({.models = {"gpt-5"}}).find("there are qwen3.6-35b-a3b"), std::string::npos);
   const TemporaryFolder empty;
   EXPECT_NE(tune_fault({.checkpoint = empty.path("")}), "no error");

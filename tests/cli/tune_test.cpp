@@ -60,6 +60,7 @@ TEST_F(Tune, WritesAPlanThatTheEngineTakesAndItGoesOnFrom) {
   const Outcome again = tune({"--budget", "1s", "--tokens", "3"});
   EXPECT_EQ(again.exit_code, kExitOk) << again.err;
   EXPECT_NE(again.out.find("before"), std::string::npos) << again.out;
+  EXPECT_NE(again.err.find("has all of it already; --again"), std::string::npos) << again.err;
   EXPECT_EQ(folder_.read("plan.json"), before);
 }
 
@@ -113,6 +114,38 @@ TEST_F(Tune, SaysWhatItCannotDo) {
   EXPECT_NE(tune({"--gres", "gpu:1"}).err.find("are for --on slurm"), std::string::npos);
   EXPECT_NE(tune({"--on", "slurm", "--sweep", "x.json"}).err.find("leave --on out"),
             std::string::npos);
+}
+
+// Before anything is measured.
+TEST_F(Tune, SaysAtOnceThatItCannotWrite) {
+  const Outcome outcome = run_thresher({"tune", "--backend", "cpu", "--suite", suite_, "--problem",
+                                        "even", "--output", folder_.path("missing/plan.json")});
+  EXPECT_EQ(outcome.exit_code, kExitFailure);
+  EXPECT_NE(outcome.err.find("missing/plan.json: No such file or directory"), std::string::npos)
+      << outcome.err;
+  EXPECT_EQ(outcome.err.find("to tune"), std::string::npos) << outcome.err;
+}
+
+// An engine that nobody tells how many threads it shall have would leave the plan unused.
+TEST_F(Tune, SaysForHowManyThreadsAPlanIs) {
+  const int threads = Engine({.device = "cpu"}).thread_count() + 1;
+  const Engine engine({.device = "cpu", .thread_count = threads});
+  const Problem even{.name = "even", .groups = {2, {.m = 4, .n = 1024, .k = 2048}}};
+  write_plan_file(plan_, {{{.fingerprint = fingerprint_of(engine.state()),
+                            .entries = {{.of = *plan_class(even),
+                                         .tokens = 8,
+                                         .measured = measured_of(even),
+                                         .variant = "cpu_portable:stages=8",
+                                         .choice = engine.choose(even),
+                                         .better = true}}}}});
+  const Outcome outcome =
+      run_thresher({"tune", "--backend", "cpu", "--suite", suite_, "--problem", "even", "--threads",
+                    std::to_string(threads), "--output", plan_});
+  ASSERT_EQ(outcome.exit_code, kExitOk) << outcome.err;
+  EXPECT_NE(outcome.out.find(fmt::format("It is for {} threads: thresher bench --plan {} --threads",
+                                         threads, plan_)),
+            std::string::npos)
+      << outcome.out;
 }
 
 // Little enough to time all of it.

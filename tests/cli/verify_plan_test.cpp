@@ -97,6 +97,29 @@ TEST_F(PlanHere, ThatChangesNothingIsNoFault) {
   EXPECT_EQ(backend_of_plan({{foreign, machine_here(false)}})->name, "cpu");
 }
 
+TEST_F(PlanHere, IsWhatDoctorSpeaksOf) {
+  MachinePlan own = machine_here(true);
+  own.entries.push_back(own.entries[0]);
+  own.entries[1].choice = "cpu_portable:stages=4";
+  const std::string plan = written({{own}});
+  const auto said = [&](const std::string& threads) -> std::string {
+    const Outcome outcome = run_thresher({"doctor", "--plan", plan, "--backend", "cpu", "--threads",
+                                          threads, "--seconds", "0.05", "--json"});
+    EXPECT_EQ(outcome.exit_code, kExitOk) << outcome.err;
+    return nlohmann::json::parse(outcome.out).at("plan");
+  };
+  const std::string used = said("1");
+  EXPECT_NE(used.find("is used: 1 entries, 1 better"), std::string::npos) << used;
+  EXPECT_NE(used.find("it was compared with"), std::string::npos) << used;
+  const std::string foreign = said("2");
+  EXPECT_NE(foreign.find("is not used: it is of thread count 1, and this is 2"), std::string::npos)
+      << foreign;
+  folder_.write("plan.json", "{}");
+  const Outcome hostile = run_thresher({"doctor", "--plan", plan});
+  EXPECT_EQ(hostile.exit_code, kExitFailure);
+  EXPECT_NE(hostile.err.find("the file has no 'thresher_plan'"), std::string::npos) << hostile.err;
+}
+
 constexpr const char* kPlanSuite = R"(
 name = "tiny"
 [[problem]]
