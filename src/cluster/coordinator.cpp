@@ -17,6 +17,10 @@
 namespace thresher::cluster {
 namespace {
 
+constexpr const char* kNoAnswer =
+    "Slurm's controller does not answer; waiting for it ('thresher doctor --on slurm' says what "
+    "is missing)";
+
 using CoordinatorClock = std::chrono::steady_clock;
 
 double seconds_between(CoordinatorClock::time_point begin, CoordinatorClock::time_point end) {
@@ -139,7 +143,7 @@ Coordinator::QueueView Coordinator::view_of(const std::vector<QueuedTask>& tasks
 // time in between for its record to be seen.
 void Coordinator::look() {
   const std::optional<std::vector<QueuedTask>> tasks = queue_.look(options_.name);
-  if (!tasks) return options_.report("Slurm's controller does not answer; waiting for it");
+  if (!tasks) return options_.report(kNoAnswer);
   const QueueView view = view_of(*tasks);
   failures_ = spool_.failures();
   std::vector<Pending*> wanted;
@@ -237,7 +241,7 @@ void Coordinator::submit_alike(const std::vector<Pending*>& wanted) {
     if (!submit_array({wanted.begin() + static_cast<std::ptrdiff_t>(begin),
                        wanted.begin() + static_cast<std::ptrdiff_t>(end)},
                       excluded)) {
-      return options_.report("Slurm's controller does not answer; waiting for it");
+      return options_.report(kNoAnswer);
     }
   }
 }

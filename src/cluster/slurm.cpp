@@ -91,11 +91,15 @@ int array_size_max() {
 
 SlurmFinding examine_program(const std::string& program) {
   const ProgramResult result = run_program({program, "--version"}, {}, 10);
-  const bool ok = result.exit_code != kNoSuchProgram;
-  return {program, ok,
-          ok ? result.out.substr(0, result.out.find('\n'))
-             : fmt::format("missing; Debian has it in {}",
-                           program == "munge" ? "munge" : "slurm-client")};
+  if (result.exit_code == kNoSuchProgram) {
+    return {
+        program, false,
+        fmt::format("missing; Debian has it in {}", program == "munge" ? "munge" : "slurm-client")};
+  }
+  // Without a configuration Slurm's programs do not even say their version: the controller's line
+  // says what is wrong.
+  const std::string version = result.out.substr(0, result.out.find('\n'));
+  return {program, true, result.ok() && !version.empty() ? version : "found"};
 }
 
 SlurmFinding examine_munge() {

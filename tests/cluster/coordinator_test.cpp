@@ -27,6 +27,7 @@ struct FakeCluster {
   std::vector<std::string> cancelled;
   int silent_looks = 0;
   bool works = true;
+  std::string reported;
 
   Spool spool() const { return Spool(folder / "spool"); }
 
@@ -74,8 +75,12 @@ struct FakeCluster {
     return seen;
   }
 
-  CoordinatorOptions options() const {
-    return {.name = "fake", .command = {"task"}, .poll_seconds = 0, .look_seconds = 0};
+  CoordinatorOptions options() {
+    return {.name = "fake",
+            .command = {"task"},
+            .report = [this](const std::string& text) { reported += text; },
+            .poll_seconds = 0,
+            .look_seconds = 0};
   }
 };
 
@@ -174,6 +179,9 @@ TEST(Coordinator, AControllerThatIsAwayLosesNothing) {
   fake.silent_looks = 5;
   EXPECT_EQ(results_of(fake, orders_of({"a"})), std::vector<std::string>{"a"});
   EXPECT_EQ(fake.submitted.size(), 1u);
+  EXPECT_NE(fake.reported.find("'thresher doctor --on slurm' says what is missing"),
+            std::string::npos)
+      << fake.reported;
 }
 
 TEST(Coordinator, HeldTasksAreTakenOutAndPlayedAgain) {

@@ -176,13 +176,18 @@ def wait_for(process, seconds, what):
         raise TimeoutError(what)
 
 
+def refused(matches):
+    """Of the sandbox's protections, by the kernel that a match was played on."""
+    return {tuple(match["verdict"]["missing_protections"]) for match in matches}
+
+
 def one_season_equals_the_local_one(test, slurm):
     """Also over mixed nodes, one of them with a full disk."""
     here = test.start(test.command("s", "here.db", QUICK), tag="here")
     there = test.start(test.command("s", "there.db", QUICK, "--on", "slurm"), slurm.env, "there")
     test.expect(wait_for(here, 120, "the local season") == 0, f"here: {test.log('here')}")
     test.expect(wait_for(there, 120, "the season on Slurm") == 0, f"there: {test.log('there')}")
-    test.check_season("here.db", "s", QUICK)
+    here_matches = test.check_season("here.db", "s", QUICK)
     matches = test.check_season("there.db", "s", QUICK)
     test.expect(test.story("here.db", "s") == test.story("there.db", "s"),
                 f"another story:\n{test.story('here.db', 's')}\n{test.story('there.db', 's')}")
@@ -198,6 +203,8 @@ def one_season_equals_the_local_one(test, slurm):
     test.expect(on_full_disk, "no task came to the node with a full disk")
     for match_id in on_full_disk:
         test.check_played_again("there.db", "s", match_id, "its disk was full")
+    test.expect(refused(matches) == refused(here_matches),
+                f"nodes refuse {refused(matches)}, and this machine {refused(here_matches)}")
     classes = {match["machine"]["class"] for match in matches}
     test.expect(len(classes) == 2, f"classes of machines: {classes}")
     test.expect("is of another class of machines" in test.log("there"), "mixed nodes go unsaid")
@@ -299,11 +306,13 @@ def a_partition_and_its_devices(test, slurm):
 
 
 class TimesOut:
-    """A match whose task stands still until Slurm ends it: that takes its minute, while other things happen."""
+    """A match whose task stands still until Slurm ends it: that takes its minute, while other things happen. Its
+    coordinator is interrupted as by Ctrl-C meanwhile, and another one goes on."""
 
     def __init__(self, test, slurm):
         self.test = test
-        self.season = test.start(test.command("late", "late.db", ["sleeps_0"], *ON_GPU_NODES), slurm.env, "late")
+        command = test.command("late", "late.db", ["sleeps_0"], *ON_GPU_NODES)
+        self.season = test.start(command, slurm.env, "late")
         small_slurm.wait_until(lambda: running(slurm, "late"), 60, "no match of 'late' runs")
         self.node, job = running(slurm, "late")[0]
         self.match_id = test.id_of(test.spool("late.db", "late")[0], job)
@@ -311,6 +320,13 @@ class TimesOut:
         limit = subprocess.run(["scontrol", "update", f"jobid={job}", "timelimit=1"], env=slurm.env,
                                capture_output=True, text=True)
         test.expect(limit.returncode == 0, f"timelimit: {limit.stderr}")
+        # SIGINT is ignored by what a script starts in the background.
+        self.season.terminate()
+        code = wait_for(self.season, 10, "the coordinator that was interrupted")
+        test.expect(code == 128 + signal.SIGTERM and "stay in Slurm's queue" in test.log("late"),
+                    f"interrupted: {code}: {test.log('late')}")
+        test.expect(running(slurm, "late"), "the task of an interrupted coordinator is gone")
+        self.season = test.start(command, slurm.env, "late")
 
     def finish(self):
         test = self.test

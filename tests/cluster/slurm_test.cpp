@@ -3,8 +3,12 @@
 #include "cluster/slurm.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 namespace thresher::cluster {
 namespace {
@@ -69,6 +73,48 @@ TEST(Slurm, ATaskThatIsHeldOrPutOffAfterARequeueIsNotWaitedFor) {
   EXPECT_TRUE(waits_in_vain({.state = "SPECIAL_EXIT"}));
   EXPECT_FALSE(waits_in_vain({.state = "PENDING", .reason = "Resources"}));
   EXPECT_FALSE(waits_in_vain({.state = "RUNNING", .node = "n1", .reason = "None"}));
+}
+
+// Programs of that name on the PATH, and nothing else: each does what the script says.
+std::vector<SlurmFinding> findings_with(const std::string& script) {
+  const std::filesystem::path folder =
+      std::filesystem::path(::testing::TempDir()) / ("thresher_path_" + std::to_string(getpid()));
+  std::filesystem::create_directory(folder);
+  for (const char* name : {"sbatch", "squeue", "scancel", "scontrol", "sinfo", "munge"}) {
+    if (script.empty() && std::string(name) == "munge") continue;
+    const std::filesystem::path path = folder / name;
+    std::ofstream(path) << "#!/bin/sh\n" << script << "\n";
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  }
+  const std::string before = std::getenv("PATH");
+  setenv("PATH", folder.c_str(), 1);
+  const std::vector<SlurmFinding> findings = examine_slurm({});
+  setenv("PATH", before.c_str(), 1);
+  std::filesystem::remove_all(folder);
+  return findings;
+}
+
+// As Debian's packages are before anybody has written a slurm.conf.
+TEST(Slurm, ProgramsThatAreNotConfiguredAreFoundAndTheControllerIsNot) {
+  const std::vector<SlurmFinding> findings =
+      findings_with("echo 'fatal: Could not establish a configuration source' >&2; exit 1");
+  ASSERT_EQ(findings.size(), 8U) << "nothing is asked of a controller that is not there";
+  for (std::size_t i = 0; i < 6; ++i) {
+    EXPECT_TRUE(findings[i].ok);
+    EXPECT_EQ(findings[i].text, "found") << findings[i].what;
+  }
+  EXPECT_EQ(findings[7].what, "controller");
+  EXPECT_FALSE(findings[7].ok);
+  EXPECT_NE(findings[7].text.find("Could not establish a configuration source"), std::string::npos)
+      << findings[7].text;
+}
+
+TEST(Slurm, ProgramsThatAreMissingAreNamedWithTheirPackage) {
+  const std::vector<SlurmFinding> findings = findings_with("");
+  ASSERT_EQ(findings.size(), 6U);
+  EXPECT_EQ(findings[0].text, "found");
+  EXPECT_EQ(findings[5].what, "munge");
+  EXPECT_EQ(findings[5].text, "missing; Debian has it in munge");
 }
 
 }  // namespace
