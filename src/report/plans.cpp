@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <map>
 
 #include "report/lines.hpp"
 #include "report/machines.hpp"
@@ -17,7 +16,8 @@ namespace {
 constexpr std::uintmax_t kSearchBytesMax = 64 << 20;
 
 std::string problem_name(const PlanEntry& entry) {
-  return fmt::format("{} {}, {} × {} × {}, {} token{}", to_string(entry.of.op),
+  // The three numbers stay on one line.
+  return fmt::format("{} {}, {}\u00a0×\u00a0{}\u00a0×\u00a0{}, {} token{}", to_string(entry.of.op),
                      to_string(entry.of.activations), entry.of.groups, entry.of.n, entry.of.k,
                      entry.tokens, entry.tokens == 1 ? "" : "s");
 }
@@ -47,11 +47,23 @@ std::vector<PlanRow> rows_of(const std::vector<MachinePlan>& plans) {
   return rows;
 }
 
+// It may break after a comma, and should nowhere else.
+Html variant_code(const std::string& name) {
+  Html html;
+  std::size_t begin = 0;
+  for (std::size_t comma = name.find(','); comma != std::string::npos;
+       comma = name.find(',', begin)) {
+    html += Html(name.substr(begin, comma + 1 - begin)) + Html::markup("<wbr>");
+    begin = comma + 1;
+  }
+  return element("code", html + name.substr(begin));
+}
+
 Html entry_cell(const PlanEntry* entry) {
   if (entry == nullptr) return {};
   const Ratio ratio{.value = entry->speedup, .low = entry->low, .high = entry->high};
   Html cell = entry->better ? speedup(ratio.value) + " " + small(interval(ratio, 3)) +
-                                  small(element("code", entry->variant))
+                                  small(variant_code(entry->variant))
                             : Html("the engine’s choice") + small(entry->reason);
   if (entry->story) {
     cell += small(fmt::format("{} of {} variants tried", entry->story->tried, entry->story->space));
@@ -79,18 +91,33 @@ Html story_chart(const std::string& machine, const PlanRow& row, const PlanStory
   return line_chart(chart);
 }
 
+// Of one machine, which may have been searched in both ways.
+struct MachineStories {
+  std::string machine;
+  const PlanStory* search = nullptr;
+  const PlanStory* random = nullptr;
+};
+
+// Machines in the order of the plans, as in the table.
+std::vector<MachineStories> stories_of(const PlanRow& row, const std::vector<MachinePlan>& plans) {
+  std::vector<MachineStories> all;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    if (row.of_plan[i] == nullptr || !row.of_plan[i]->story) continue;
+    const std::string machine = to_string(plans[i].fingerprint);
+    auto one = std::find_if(all.begin(), all.end(),
+                            [&](const MachineStories& other) { return other.machine == machine; });
+    if (one == all.end()) one = all.insert(all.end(), {.machine = machine});
+    const PlanStory& story = *row.of_plan[i]->story;
+    (story.at_random ? one->random : one->search) = &story;
+  }
+  return all;
+}
+
 Html story_charts(const std::vector<MachinePlan>& plans) {
   Html charts;
   for (const PlanRow& row : rows_of(plans)) {
-    std::map<std::string, std::pair<const PlanStory*, const PlanStory*>> by_machine;
-    for (std::size_t i = 0; i < plans.size(); ++i) {
-      if (row.of_plan[i] == nullptr || !row.of_plan[i]->story) continue;
-      const PlanStory& story = *row.of_plan[i]->story;
-      auto& [search, random] = by_machine[to_string(plans[i].fingerprint)];
-      (story.at_random ? random : search) = &story;
-    }
-    for (const auto& [machine, stories] : by_machine) {
-      charts += story_chart(machine, row, stories.first, stories.second);
+    for (const MachineStories& one : stories_of(row, plans)) {
+      charts += story_chart(one.machine, row, one.search, one.random);
     }
   }
   return charts;

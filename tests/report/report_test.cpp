@@ -348,6 +348,19 @@ TEST_F(ReportPage, DrawsASearchAsItWent) {
   EXPECT_TRUE(has(page, ">2.761<")) << "what it believed for a time is drawn";
 }
 
+// Charts as the columns stand, and names of variants that break where a reader would.
+TEST_F(ReportPage, ShowsMachinesInTheOrderOfTheirPlans) {
+  std::vector<MachinePlan> plans = testing::sample_plans();
+  std::swap(plans.front(), plans.back());
+  const std::string page =
+      main_of(report_page({.ledgers = {&ledger_}, .season = {}, .plans = plans, .searches = {}}));
+  const std::size_t first = page.find("<figcaption>a sample GPU: ");
+  EXPECT_NE(first, std::string::npos);
+  EXPECT_LT(first, page.find("<figcaption>a sample CPU, 4 threads: "));
+  EXPECT_TRUE(has(page, "<code>cpu_avx2:tile=2x16,<wbr>chunk=1024,<wbr>task=64x128</code>"));
+  EXPECT_TRUE(has(page, "8\u00a0×\u00a0512\u00a0×\u00a02048, 16 tokens"));
+}
+
 // Two ledgers of two classes of machines: sharks' records of both.
 TEST_F(ReportPage, PutsLedgersSideBySide) {
   Ledger other(folder_ / "other.db");
