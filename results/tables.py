@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the tables of README.md, results/README.md, docs/hopper.md, docs/moe.md and docs/python.md that come from the files in results/.
+"""Writes the tables of README.md, results/README.md, docs/hopper.md, docs/moe.md, docs/python.md and docs/tuning.md that come from the files in results/.
 
 A table stands between the lines `<!-- table FILE -->` and `<!-- end of table -->`, or `<!-- table FILE SUITE... -->` for
 some of its suites (of layers: `products` and `goals` for what they say of them, `cpu` for shares of a CPU's floor), where FILE is made by `thresher bench --json`,
-by choice.py, by rematch.py, by bench/generation.py or by `thresher ledger export`, from the root of the house. Where FILE is the
+by choice.py, by rematch.py, by bench/generation.py, by `thresher tune` or by `thresher ledger export`, from the root of the house. Where FILE is the
 folder results/h200, it is the table of goals.
 
     results/tables.py            rewrites the tables
@@ -18,7 +18,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DOCUMENTS = (ROOT / "README.md", ROOT / "results" / "README.md",
-             *(ROOT / "docs" / name for name in ("hopper.md", "moe.md", "python.md")))
+             *(ROOT / "docs" / name for name in ("hopper.md", "moe.md", "python.md", "tuning.md")))
 TABLE = re.compile(r"(<!-- table (\S+)((?: \w+)*) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
 
 
@@ -405,9 +405,36 @@ def variants_table(rows):
                    us_text(row["median_us"]), f"`{row['variant']}`"] for row in rows))
 
 
+def plan_table(file):
+    """A row per problem of a plan: what was found, and whether the referee took it."""
+    lines = []
+    for entry in (entry for plan in json.loads((ROOT / file).read_text())["machines"] for entry in plan["entries"]):
+        story = entry["story"]
+        found = speedup_text({**entry, "value": entry["speedup"]}) if entry["speedup"] != 1 else ""
+        taken = f"takes `{entry['variant'].partition(':')[2]}`" if entry["better"] else f"the choice: {entry['reason']}"
+        lines.append([f"{entry['op']}, {entry['groups']} × {entry['n']} × {entry['k']}, {entry['tokens']} rows",
+                      f"{story['space']:,}", str(story["tried"]), f"{us_text(story['choice_us'])}", found, taken])
+    return table(["problem: groups × n × k", "> variants", "> tried", "> the engine's choice µs",
+                  "> found, over the choice (95 %)", "plan"], lines)
+
+
+def sham_sentence(rows):
+    """Of tunings of a space whose variants are all the engine's choice in truth."""
+    asked = [row for row in rows if not row["reason"].startswith("no variant")]
+    ruled = [row for row in asked if row["reason"].startswith(("accepted", "rejected"))]
+    return (f"In {sum(not row['better'] for row in rows)} of {len(rows)} runs the choice stayed. {sum(row['tried'] for row in rows) // len(rows)} variants "
+            f"raced in a run on average; in {len(asked)} runs one of them was ahead at the end, and the referee was asked: it accepted "
+            f"{sum(row['better'] for row in rows)}, rejected {len(ruled) - sum(row['better'] for row in rows)}, "
+            f"and left {len(asked) - len(ruled)} unclear.\n")
+
+
 def table_of(file, suites):
     if (ROOT / file).is_dir():
         return goals_table(file)
+    if file.endswith("/sham.jsonl"):
+        return sham_sentence(rows_of(file))
+    if pathlib.Path(file).parent.name == "tune":
+        return plan_table(file)
     if file.endswith("/ampere.jsonl"):
         return variants_table(rows_of(file))
     if file.endswith("/layer_peers.jsonl"):
