@@ -97,7 +97,7 @@ test_in() {{
     status=$?
     cat /tmp/tests.out
     [ $status = 0 ] && break
-    failed=$(sed -n 's/^\[  FAILED  \] \([^ ,]*\).* ms)$/\1/p' /tmp/tests.out | paste -sd:)
+    failed=$(sed -n 's/^\\[  FAILED  \\] \\([^ ,]*\\).* ms)$/\\1/p' /tmp/tests.out | paste -sd: -)
   done
   echo "ENDED $1 $status"
   find $groups /tmp -name 'thresher-cage-*' -o -name 'thresher-scratch-*' -o -name 'dumped-*'
