@@ -99,7 +99,7 @@ TEST_F(Interrupted, MatchSaysSoAndLeavesNothing) {
   fs::permissions(folder_.path(""), fs::perms{0755});
   const pid_t pid = start({"match", "--backend", "cpu", "--suite", suite_, "--threads", "1",
                            "--call-seconds", "600", "--", "python3", script_});
-  EXPECT_EQ(exit_code_after(pid, SIGINT), 130) << folder_.read("err");
+  EXPECT_EQ(exit_code_after(pid, SIGINT), 130) << folder_.read("err") << folder_.read("out");
   EXPECT_TRUE(folder_.read("err").ends_with(
       "thresher: interrupted; a match keeps nothing; the same command starts it anew\n"))
       << folder_.read("err");
@@ -142,7 +142,7 @@ TEST_F(Interrupted, WhatWasNotGivenIsNotPrinted) {
   fs::permissions(folder_.path(""), fs::perms{0755});
   const pid_t pid = start({"season", "--backend", "cpu", "--suite", suite_, "--threads", "1",
                            "--season", "plain", "--ledger", "l.db", pitch_});
-  EXPECT_EQ(exit_code_after(pid, SIGINT), 130) << folder_.read("err");
+  EXPECT_EQ(exit_code_after(pid, SIGINT), 130) << folder_.read("err") << folder_.read("out");
   const std::string said = folder_.read("err");
   EXPECT_TRUE(
       said.ends_with("goes on with it: thresher season --resume --season plain --ledger l.db\n"))
@@ -160,7 +160,7 @@ TEST_F(Interrupted, RoundSaysHowToGoOnAndGoesOn) {
   const pid_t pid =
       start({"round", pitch_, "--backend", "cpu", "--suite", suite_, "--threads", "1", "--season",
              "open", "--ledger", "l.db", "--votes", votes, "--match-seconds", "5"});
-  EXPECT_EQ(exit_code_after(pid, SIGINT), 130) << folder_.read("err");
+  EXPECT_EQ(exit_code_after(pid, SIGINT), 130) << folder_.read("err") << folder_.read("out");
   const std::string said = folder_.read("err");
   const std::string command = "thresher round " + pitch_ +
                               " --season open --ledger l.db --match-seconds 5 --votes " + votes;

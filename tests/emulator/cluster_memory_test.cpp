@@ -164,6 +164,7 @@ void send(const SendChanges& changes) {
   for (u32 round = 0; round < 2; ++round) {
     if (sends) {
       if (round > 0 && changes.hears_back) hw::barrier_wait<2>(counter() + 8, 0);
+      if (round > 0 && !changes.hears_back) hw::sync_block();  // that the copy was asked for
       hw::store_shared(own_words() + 4 * thread_number(), value_of(round, thread_number()));
       if (changes.fences) hw::fence_async();
       hw::sync_block();

@@ -14,10 +14,15 @@ namespace {
 using namespace gpu;  // NOLINT(google-build-using-namespace)
 
 LaunchOptions two_warps(std::uint64_t seed = 0) {
-  return {.thread_count = 64, .shared_bytes = 1024, .seed = seed};
+  return {.thread_count = 64, .shared_bytes = 2048, .seed = seed};
 }
 
-// A thread of the first warp waits for one of the second; then `after`, by all.
+hw::SharedAddress own_row() {
+  return hw::shared_base() + 16 + 16 * static_cast<u32>(hw::thread_index());
+}
+
+// A thread of the first warp waits for one of the second; then `after`, by all, whose rows are
+// written.
 template <typename After>
 auto waits_alone(bool brought_back, After after) {
   return [=] {
@@ -26,6 +31,7 @@ auto waits_alone(bool brought_back, After after) {
       hw::barrier_init(barrier, 1);
       hw::barrier_init_fence();
     }
+    hw::store_shared(own_row(), U32x4{});
     hw::sync_block();
     if (hw::thread_index() == 32) hw::barrier_arrive(barrier);
     if (hw::thread_index() == 5) hw::barrier_wait(barrier, 0);
@@ -61,9 +67,7 @@ TEST(Convergence, SoDoWordsOfAWarp) {
   expect_apart(
       [] {
         u32 m[4];
-        const u32 at = hw::shared_base() + 16 + 16 * static_cast<u32>(hw::lane_index());
-        hw::store_shared(at, U32x4{});
-        hw::load_matrix_x4(at, m);
+        hw::load_matrix_x4(own_row(), m);
       },
       "load_matrix_x4");
 }

@@ -103,7 +103,7 @@ TEST_F(SeriesTest, JudgesAsTheEntrantSays) {
       [&] {
         answer(first_);
         // The last of eight bits.
-        for (std::int64_t column = 0; column < 5; ++column) {
+        for (std::int64_t column = 0; column < 3; ++column) {
           element_address(problem_, first_, 0, 0, column)[0] &= 0xf8;
         }
       },

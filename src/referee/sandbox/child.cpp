@@ -267,9 +267,11 @@ void Child::spawn(const ChildOptions& options) {
   std::string order = to_text(options.order);
   char* arguments[] = {name.data(), verb.data(), order.data(), nullptr};
   FirstEnvironment environment;
+  const bool is_operators = options.order.confinement.is_operators;
   const BoundToCores bound(options.cores);
-  const int error = posix_spawn(&pid_, program.c_str(), &spawn_options.actions,
-                                &spawn_options.attributes, arguments, environment.pointers());
+  const int error =
+      posix_spawn(&pid_, program.c_str(), &spawn_options.actions, &spawn_options.attributes,
+                  arguments, is_operators ? environ : environment.pointers());
   if (error == EACCES && !why_kept_out(program).empty()) {
     throw Error(fmt::format("cannot start a contestant: {}: {}", program, why_kept_out(program)));
   }

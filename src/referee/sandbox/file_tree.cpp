@@ -53,7 +53,9 @@ bool mount_memory(const std::filesystem::path& folder, std::int64_t bytes, std::
 // A folder, or a single file.
 bool hide(const std::filesystem::path& path) {
   struct stat status {};
-  if (stat(path.c_str(), &status) != 0) return errno == ENOENT || errno == EACCES;
+  if (stat(path.c_str(), &status) != 0) {
+    return errno == ENOENT || errno == ENOTDIR || errno == EACCES;
+  }
   if (S_ISDIR(status.st_mode)) {
     return mount("thresher", path.c_str(), "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
                  "size=4k,nr_inodes=2,mode=0555") == 0;

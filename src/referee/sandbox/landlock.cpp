@@ -106,9 +106,11 @@ void allow_reading_around(int ruleset, const std::filesystem::path& folder,
 
 std::vector<std::filesystem::path> without_links(const std::vector<std::filesystem::path>& paths) {
   std::vector<std::filesystem::path> resolved;
-  std::error_code ignored;
   for (const std::filesystem::path& path : paths) {
-    resolved.push_back(std::filesystem::weakly_canonical(path, ignored));
+    std::error_code error;
+    const std::filesystem::path found = std::filesystem::weakly_canonical(path, error);
+    // What cannot be followed, below what is no folder for one, is where its name says.
+    resolved.push_back(error ? path.lexically_normal() : found);
   }
   return resolved;
 }

@@ -381,6 +381,28 @@ TEST_F(Sandbox, SeesNeitherHiddenFilesNorOtherProcesses) {
   EXPECT_TRUE(std::filesystem::is_empty(scratch_.path()));
 }
 
+// A user's file may be called as a folder of ours is: then nothing is below it, and nothing else is
+// kept from anybody, whoever hides it.
+TEST_F(Sandbox, WhatIsBelowAFileNeedsNoHiding) {
+  const ScratchFolder operators(FolderOwner::kReferee);
+  std::ofstream(operators.path() / "out") << "a file";
+  for (const char* without : {"", layer::kPrivateFiles}) {
+    Confinement confinement{.hidden = {operators.path() / "out" / "ledger.db"}};
+    if (*without != '\0') confinement.without = {without};
+    Child child({.program = kProgram,
+                 .order = {.job = {.kind = JobKind::kCommand,
+                                   .command = {"sh", "-c", "echo $(ls /usr | wc -l)"},
+                                   .folder = "/"},
+                           .scratch = scratch_.path(),
+                           .confinement = std::move(confinement)}});
+    ASSERT_TRUE(child.wait_until_started(Clock::now() + 10s)) << child.describe_end();
+    EXPECT_GT(std::stoi("0" + child.await_line(Clock::now() + 10s).line), 1) << without;
+    for (const std::string& refused : child.refusals()) {
+      EXPECT_EQ(refused.find("mount"), std::string::npos) << refused;
+    }
+  }
+}
+
 TEST_F(Sandbox, FoldersOfTheKilledAreReclaimed) {
   const ScratchFolder root(FolderOwner::kReferee);
   const ScratchFolder alive(FolderOwner::kReferee, root.path());
