@@ -82,8 +82,8 @@ void add_shape(KernelSet& kernels) {
   add_operations<choice<kShape, Prologue::kNone, Schedule::kBalanced>()>(kernels);
 }
 
-// Those of choose.cpp, but for their blocks on an SM, which are nothing to the emulator, and for one
-// that is chosen on none of these GPUs.
+// Those of choose.cpp, but for their blocks on an SM, which are nothing to the emulator, and for
+// one that is chosen on none of these GPUs.
 const KernelSet& kernels_of_choices() {
   static const KernelSet kernels = [] {
     KernelSet all;
