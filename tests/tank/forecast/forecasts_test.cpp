@@ -71,8 +71,9 @@ TEST(Forecasts, SayTheModelsNumbers) {
 
 // Each of them says who measured or published it, or that it is a guess or a judgement.
 TEST(Forecasts, EveryNumberHasItsSource) {
+  const auto shipped = shipped_forecasts();
   int count = 0;
-  for (const auto& [name, number] : shipped_forecasts().back().data.items()) {
+  for (const auto& [name, number] : shipped.back().data.items()) {
     if (!number.is_object()) continue;
     ++count;
     const auto source = number.at("source").get<std::string>();
