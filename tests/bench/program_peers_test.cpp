@@ -13,10 +13,10 @@ namespace thresher::bench {
 namespace {
 
 const Problem kAsked{.name = "peer",
-                       .op = Op::kGemm,
-                       .activations = Activations::kNvfp4,
-                       .output = Output::kFp16,
-                       .groups = {{.m = 3, .n = 20, .k = 48}}};
+                     .op = Op::kGemm,
+                     .activations = Activations::kNvfp4,
+                     .output = Output::kFp16,
+                     .groups = {{.m = 3, .n = 20, .k = 48}}};
 
 ProgramSetting setting_in(const std::filesystem::path& folder, std::vector<Problem> problems) {
   return {.options = {.folder = folder,
