@@ -105,12 +105,13 @@ Program::Program(const ProgramOptions& options, std::unique_ptr<ProgramMemory> m
     : memory_(std::move(memory)), process_(child_of(options, *memory_), arm_options_of(options)) {
   check_fault(process_.start(static_cast<std::int64_t>(memory_->inputs().bytes()),
                              static_cast<std::int64_t>(memory_->shared_outputs().bytes())));
-  if (std::optional<Request> request = memory_->introduction()) ask(*std::move(request));
+  if (const std::optional<Request> request = memory_->introduction()) ask(*request);
 }
 
 Program::~Program() { process_.finish(); }
 
-void Program::put(const Problem& problem, const Inputs& inputs, std::vector<ProgramCall> calls) {
+void Program::put(const Problem& problem, const Inputs& inputs,
+                  const std::vector<ProgramCall>& calls) {
   release_all();
   places_.clear();
   std::int64_t outputs_offset = 0;

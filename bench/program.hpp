@@ -59,7 +59,7 @@ class Program {
   ~Program();
 
   // What it is to compute from now on, in the place of anything before.
-  void put(const Problem& problem, const Inputs& inputs, std::vector<ProgramCall> calls);
+  void put(const Problem& problem, const Inputs& inputs, const std::vector<ProgramCall>& calls);
 
   // A call on each of these copies (measure::kForeignCall: none); how long until it had answered.
   double ask_us(std::size_t peer, const std::vector<std::size_t>& copies);
