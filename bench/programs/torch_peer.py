@@ -24,7 +24,7 @@ class OnHost:
         self.problem = problem
         self.dtype = rows.TYPES[problem.output]
         self.weights = (
-            [weight.clone() for weight in first.weights]
+            [None if weight is None else weight.clone() for weight in first.weights]
             if first
             else [rows.weights(group, self.dtype) if group.m else None for group in problem.groups]
         )

@@ -121,7 +121,10 @@ TEST(HostPrograms, ObeyTheContract) {
     witness.testify(inputs);
     PeerEntrants made;
     peers.add(problem, inputs, 2, made);
-    if (!made.notes.empty()) GTEST_SKIP() << made.notes.front();
+    for (const std::string& note : made.notes) {
+      if (note.find("pip install") != std::string::npos) GTEST_SKIP() << note;
+      FAIL() << note;
+    }
     ASSERT_EQ(made.entrants.size(), 2u);
     EXPECT_EQ(made.entrants[0].name, "torch_fp32");
     EXPECT_EQ(made.entrants[1].name, "torch_16bit");
