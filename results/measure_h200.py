@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures again what results/h200 has of a GPU, the most wanted first, in as many goes as it takes.
 
-    results/h200_session.py build/release/thresher OUT --minutes 9
-    results/h200_session.py build/release/thresher OUT --minutes 9 --from models
-    results/h200_session.py --list
+    results/measure_h200.py build/release/thresher OUT --minutes 9
+    results/measure_h200.py build/release/thresher OUT --minutes 9 --from models
+    results/measure_h200.py --list
 
 A step whose time does not fit into what is left is not begun, and the last line says with which one
 to go on. Lines of JSON are complete as soon as a problem is, so a step that is cut off leaves the
